@@ -1,0 +1,193 @@
+"""The driver contract: what one agent CLI looks like. Pure: text and facts in, data out."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from nbs_fleet.model import AgentState, BlockedKind, ExitKind
+from nbs_fleet.spec.team import Agent, Dialogs
+
+PROMPT = "\0prompt"
+"""Stands in an argv for the text of prompt.md; launch.sh puts it in, byte for byte."""
+
+
+class Capabilities(Struct, frozen=True):
+    """What a client can do; what it can't, the fleet does another way or says so."""
+
+    resume: bool = False
+    session_id: bool = False
+    """The launcher may choose the session id of a fresh start."""
+    hooks: bool = False
+    skills: bool = False
+    state_file: bool = False
+    title: bool = False
+    export: bool = False
+    context_before_tool: bool = False
+    stop_block: bool = False
+    native_inbox: bool = False
+    permission_hook: bool = False
+    queues_input: bool = False
+    """Text submitted while busy is queued by the client."""
+
+
+class Facts(Struct, frozen=True):
+    """What a driver may know about one start of one agent. All paths absolute."""
+
+    agent: Agent
+    team: str
+    run: str
+    agent_dir: str
+    settings_path: str
+    session_id: str
+    resume: bool
+    has_prompt: bool
+    home: str
+    """HOME as the agent will see it."""
+    env: dict[str, str]
+    """The agent's environment as far as a driver needs it (never logged)."""
+    real_dir: str
+    """The working directory with symbolic links resolved."""
+    version: str | None = None
+    is_root: bool = False
+
+
+class Launch(Struct, frozen=True):
+    """How to start a client: argv (with PROMPT as a mark), variables to add and drop, files to write (path -> text)."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+
+
+class Places(Struct, frozen=True):
+    """Where a client's own files lie; None where it has no such file.
+
+    `state_dir` holds one state file per client process; `transcript` is the session's own file.
+    """
+
+    state_dir: str | None = None
+    transcript: str | None = None
+
+
+class Screen(Struct, frozen=True):
+    """The visible text of a pane, one string per row, without trailing blanks; plus the pane's title."""
+
+    rows: tuple[str, ...]
+    width: int
+    height: int
+    title: str = ""
+
+
+class Option(Struct, frozen=True):
+    """One line a dialog offers: the `key` that picks it at once (a digit), or None, and its label."""
+
+    label: str
+    key: str | None = None
+
+
+class Dialog(Struct, frozen=True):
+    """A dialog as read from the screen. `cursor` is the index of the highlighted option."""
+
+    kind: BlockedKind
+    text: str
+    options: tuple[Option, ...] = ()
+    cursor: int | None = None
+
+
+class Reading(Struct, frozen=True):
+    """What one look at one source says. UNKNOWN is a legal answer; `dialog` only with BLOCKED."""
+
+    state: AgentState
+    detail: str = ""
+    blocked: BlockedKind | None = None
+    dialog: Dialog | None = None
+    draft: str | None = None
+    """Text in the input box that a person typed and did not send."""
+    until: float | None = None
+    title: str | None = None
+
+
+class StateFile(Struct, frozen=True):
+    """A client's own state file: whose it is, and what it says."""
+
+    pid: int
+    start: int | None
+    session_id: str | None
+    reading: Reading
+    at: float | None = None
+    """Wall seconds of its last change, as the client wrote it."""
+
+
+class Turns(Struct, frozen=True):
+    """What the head and tail of a transcript say."""
+
+    prompts: int = 0
+    """User prompts seen."""
+    finished: int = 0
+    """Turns that ended."""
+    reading: Reading = Reading(AgentState.UNKNOWN)
+    last_text: str | None = None
+
+
+class Driver(Protocol):
+    """One agent CLI. An instance is stateless; its module does no I/O.
+
+    Registered under the entry-point group `nbs_fleet.drivers` (name -> class without arguments).
+    """
+
+    name: str
+    program: str
+    """The command when the team file names none."""
+    capabilities: Capabilities
+    min_version: tuple[int, ...] | None
+    stop_signals: tuple[str, ...]
+    """Signal names tried in turn for a polite end, e.g. ("TERM",)."""
+    start_seconds: float
+    """How long a slow start may take before it is worth a remark; never a reason to kill."""
+    flicker: str | None
+    """A tmux format whose change means "look at the screen", for clients without state file; else None."""
+    env_keys: tuple[str, ...]
+    """Variables (or PREFIX_*) of the caller that this client needs even in a clean environment."""
+
+    def parse_version(self, output: str) -> str | None:
+        """The version in the output of `program --version`, or None."""
+        ...
+
+    def launch(self, facts: Facts) -> Launch:
+        """Argv, environment and files of one start, fresh or resumed."""
+        ...
+
+    def places(self, facts: Facts) -> Places:
+        """Where this session's files will be."""
+        ...
+
+    def read_state_file(self, text: str) -> StateFile | None:
+        """Parse one state file; None if it is not one (half written, other version)."""
+        ...
+
+    def read_title(self, title: str) -> Reading:
+        """What the pane title says."""
+        ...
+
+    def read_screen(self, screen: Screen) -> Reading:
+        """What the screen says: bottom-anchored, dialogs by their shape, never one substring anywhere."""
+        ...
+
+    def read_transcript(self, head: str, tail: str) -> Turns:
+        """What the first and last bytes (whole lines) of the transcript say."""
+        ...
+
+    def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
+        """tmux key names that answer this dialog as the policy says; None: a person must."""
+        ...
+
+    def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
+        """Why the client ended, from its status and last screen lines (STOPPED is decided by the caller)."""
+        ...
+
+    def settings(self, facts: Facts) -> dict[str, Any]:
+        """The client settings rendered for this agent (the content of settings.json)."""
+        ...

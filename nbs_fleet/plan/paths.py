@@ -1,0 +1,99 @@
+"""Every path below a team's run directory, computed and never touched here."""
+
+from __future__ import annotations
+
+from posixpath import join
+
+from msgspec import Struct
+
+
+class AgentPaths(Struct, frozen=True):
+    """The files of one agent below `<run>/agents/<handle>/`; `values` (0600) lies in the runtime directory."""
+
+    dir: str
+    values: str
+
+    @property
+    def launch(self) -> str:
+        return join(self.dir, "launch.sh")
+
+    @property
+    def prompt(self) -> str:
+        return join(self.dir, "prompt.md")
+
+    @property
+    def settings(self) -> str:
+        return join(self.dir, "settings.json")
+
+    @property
+    def state(self) -> str:
+        return join(self.dir, "state.json")
+
+    @property
+    def story(self) -> str:
+        return join(self.dir, "story.jsonl")
+
+    @property
+    def spool(self) -> str:
+        return join(self.dir, "spool")
+
+    @property
+    def captures(self) -> str:
+        return join(self.dir, "captures")
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All folders that exist while the agent is declared."""
+        names = ("queue", "mail", "inbox", "archive", "spool", "captures", "skills")
+        return (self.dir, *(join(self.dir, name) for name in names))
+
+
+class RunPaths(Struct, frozen=True):
+    """The run directory of one team, its runtime directory (sockets that don't fit, secret values), its sockets."""
+
+    run: str
+    runtime: str
+    socket: str
+    """The supervisor's Unix socket."""
+    tmux: str
+    """The private tmux server's socket."""
+
+    @property
+    def team(self) -> str:
+        return join(self.run, "team.json")
+
+    @property
+    def plan(self) -> str:
+        return join(self.run, "plan.json")
+
+    @property
+    def lock(self) -> str:
+        return join(self.run, "supervisor.lock")
+
+    @property
+    def up_lock(self) -> str:
+        return join(self.run, "up.lock")
+
+    @property
+    def log(self) -> str:
+        return join(self.run, "supervisor.log")
+
+    @property
+    def story(self) -> str:
+        return join(self.run, "story.jsonl")
+
+    @property
+    def bin(self) -> str:
+        return join(self.run, "bin")
+
+    @property
+    def tmux_conf(self) -> str:
+        return join(self.run, "tmux.conf")
+
+    @property
+    def supervise(self) -> str:
+        return join(self.run, "supervise.sh")
+
+    def agent(self, handle: str) -> AgentPaths:
+        """The paths of one agent."""
+        return AgentPaths(join(self.run, "agents", handle), join(self.runtime, f"{handle}.env"))

@@ -1,0 +1,124 @@
+"""The plan: what should run, what runs, and the steps between; values only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from nbs_fleet.model import AgentState, Exit, ProcId
+from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.spec.team import Agent, Layout
+
+
+class AgentPlan(Struct, frozen=True):
+    """One agent as it should run.
+
+    `fields` maps each key of the team file whose change restarts this agent to a digest of its value.
+    `prompt` is the rendered text of prompt.md (None: no positional prompt). `wave` 0 starts first.
+    `window` and `slot` say where its pane goes: the window's name and the pane's number in it.
+    """
+
+    agent: Agent
+    fields: dict[str, str]
+    prompt: str | None
+    wave: int
+    window: str
+    slot: int
+
+
+class Plan(Struct, frozen=True):
+    """What one team file asks for. Written as plan.json; holds no secret values.
+
+    `source` is a digest of the team file's text, for "file changed since up".
+    """
+
+    team: str
+    file: str
+    root: str
+    source: str
+    paths: RunPaths
+    layout: Layout
+    agents: tuple[AgentPlan, ...]
+    versions: dict[str, str] = {}
+    """Client version per driver, where it was asked."""
+
+    def find(self, handle: str) -> AgentPlan | None:
+        """The agent with this handle."""
+        return next((a for a in self.agents if a.agent.handle == handle), None)
+
+
+class Desired(StrEnum):
+    """What a person last asked of one agent."""
+
+    UP = "up"
+    STOPPED = "stopped"
+
+
+class AgentRecord(Struct, frozen=True):
+    """What is known of one agent's runs: state.json. Written by the owner of supervisor.lock only."""
+
+    handle: str
+    desired: Desired = Desired.UP
+    state: AgentState = AgentState.STOPPED
+    since: float = 0.0
+    blocked: str | None = None
+    detail: str = ""
+    until: float | None = None
+    ready: bool = False
+    proc: ProcId | None = None
+    pane: str | None = None
+    session_id: str | None = None
+    sessions: tuple[str, ...] = ()
+    """Session ids used before, newest last; a restart walks back to the last one with a turn."""
+    fields: dict[str, str] = {}
+    """AgentPlan.fields of the run that lives now."""
+    starts: tuple[float, ...] = ()
+    """Starts inside the policy's window: monotonic seconds of boot `boot`."""
+    boot: str = ""
+    restarts: int = 0
+    """Unplanned restarts since `up`."""
+    last_exit: Exit | None = None
+    pending: str | None = None
+    """Why it will be restarted when next idle."""
+
+
+class Running(Struct, frozen=True):
+    """One agent as found: its record, whether its process is the recorded one and alive, and its pane."""
+
+    record: AgentRecord
+    alive: bool
+    pane_exists: bool
+
+
+class Snapshot(Struct, frozen=True):
+    """What runs now. `strays` are (handle, pane id) of panes marked as ours without a record."""
+
+    server_alive: bool
+    agents: tuple[Running, ...] = ()
+    strays: tuple[tuple[str, str], ...] = ()
+
+    def find(self, handle: str) -> Running | None:
+        """The agent with this handle."""
+        return next((a for a in self.agents if a.record.handle == handle), None)
+
+
+class Verb(StrEnum):
+    """What happens to one agent."""
+
+    KEEP = "keep"
+    START = "start"
+    RESTART = "restart"
+    STOP = "stop"
+    ADOPT = "adopt"
+    ORPHAN = "orphan"
+
+
+class Step(Struct, frozen=True):
+    """One line of a plan. `reasons` names changed keys or causes; `fresh` starts a new session."""
+
+    handle: str
+    verb: Verb
+    reasons: tuple[str, ...] = ()
+    when_idle: bool = False
+    fresh: bool = False
