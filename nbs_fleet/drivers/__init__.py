@@ -1,0 +1,1 @@
+"""What each client looks like: text and facts in, data out."""

@@ -54,12 +54,16 @@ class Facts(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """How to start a client: argv (with PROMPT as a mark), variables to add and drop, files to write (path -> text)."""
+    """How to start a client: argv (with PROMPT as a mark), variables to add and drop, files to write (path -> text).
+
+    `dropped` names what the team file asked for and this client doesn't know, for a remark to the person.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     unset: tuple[str, ...] = ()
     files: dict[str, str] = {}
+    dropped: tuple[str, ...] = ()
 
 
 class Places(Struct, frozen=True):
@@ -181,7 +185,7 @@ class Driver(Protocol):
         ...
 
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
-        """tmux key names that answer this dialog as the policy says; None: a person must."""
+        """The tmux key names that answer this dialog as the policy says; None: a person must."""
         ...
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:

@@ -6,9 +6,18 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nbs_fleet.model import AgentState, Exit, ProcId
+from nbs_fleet.model import AgentState, Evidence, Exit, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.spec.team import Agent, Layout
+
+SAME_SESSION = (
+    *("driver", "command", "args", "model", "permission_mode", "permissions", "dir"),
+    *("environment", "env", "env_pass", "env_file", "settings", "skills"),
+)
+"""Keys of the team file whose change restarts an agent in the session it has."""
+
+FRESH_SESSION = ("prompt",)
+"""Keys whose change restarts it in a new session. `prompt` is the rendered text, wherever that came from."""
 
 
 class AgentPlan(Struct, frozen=True):
@@ -40,6 +49,8 @@ class Plan(Struct, frozen=True):
     paths: RunPaths
     layout: Layout
     agents: tuple[AgentPlan, ...]
+    sources: dict[str, str] = {}
+    """Digest of each file the team was read from, by path: for "file changed since up"."""
     versions: dict[str, str] = {}
     """Client version per driver, where it was asked."""
 
@@ -81,6 +92,10 @@ class AgentRecord(Struct, frozen=True):
     last_exit: Exit | None = None
     pending: str | None = None
     """Why it will be restarted when next idle."""
+    evidence: tuple[Evidence, ...] = ()
+    """What the present state rests on, strongest first."""
+    signal: str | None = None
+    """What the agent last said of itself: complete, escalate, continue."""
 
 
 class Running(Struct, frozen=True):
@@ -92,11 +107,15 @@ class Running(Struct, frozen=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """What runs now. `strays` are (handle, pane id) of panes marked as ours without a record."""
+    """What runs now. `strays` are (handle, pane id) of panes marked as ours without a record.
+
+    `owned` is False when no supervisor looks after the panes: what lives is then adopted.
+    """
 
     server_alive: bool
     agents: tuple[Running, ...] = ()
     strays: tuple[tuple[str, str], ...] = ()
+    owned: bool = True
 
     def find(self, handle: str) -> Running | None:
         """The agent with this handle."""

@@ -57,6 +57,8 @@ class SidecarSettings(Struct, frozen=True):
     poll: float = 300.0
     poll_mode: Literal["needed", "always"] = "needed"
     notify_fail_threshold: int = 5
+    notices: bool = True
+    """False (or NBS_POLL_DISABLE in the environment): the agent is told of nothing that waits."""
     idle_grace: float = 60.0
     nag: Nag = Nag()
     delivery: Literal["auto", "keys"] = "auto"
@@ -149,6 +151,8 @@ class Agent(Struct, frozen=True):
     on_error: Recovery = Recovery()
     on_prompt: Recovery = Recovery()
     budget: Budget | None = None
+    notifications: tuple[dict[str, Any], ...] = ()
+    """The agent's own rules, else the team's."""
 
 
 class Team(Struct, frozen=True):

@@ -1,0 +1,34 @@
+# The two commands of a fresh machine are `make demo` and `make test`; each sets up what it needs first.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+
+.PHONY: help setup demo check test test-all clean
+
+help:
+	@echo 'make demo      a team of three scripted agents comes up, one is killed and healed, all go down'
+	@echo 'make test      everything but the long tests; at most ten minutes once the clients are installed'
+	@echo 'make test-all  the long tests too'
+	@echo 'make check     style, types, layers, sizes, fast tests, generated docs (what to run while working)'
+	@echo 'make clean     remove the virtual environment and caches of this checkout'
+
+setup:
+	@sh .ci/setup.sh
+
+demo: setup
+	@sh .ci/tmux.sh
+	@$(PYTHON) tests/demo.py
+
+check: setup
+	@$(PYTHON) tests/check.py
+
+test: setup
+	@sh .ci/tmux.sh
+	@$(PYTHON) tests/suites.py
+
+test-all: setup
+	@sh .ci/tmux.sh
+	@$(PYTHON) tests/suites.py --long
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

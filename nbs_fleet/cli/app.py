@@ -1,0 +1,142 @@
+"""The entry point: a table of commands, each imported only when it is run, and one door for errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nbs_fleet import __version__
+from nbs_fleet.cli import output
+from nbs_fleet.errors import FleetError, UsageError
+
+INTERRUPTED = 130
+
+
+class Entry(NamedTuple):
+    """One command: where its function is, what it does in a line (none: it is not listed); `raw`: it parses itself."""
+
+    target: str
+    summary: str
+    raw: bool = False
+
+
+COMMANDS: dict[str, Entry] = {
+    "up": Entry("nbs_fleet.cli.up:up", "make it so: start, restart and stop agents as the file says"),
+    "down": Entry("nbs_fleet.cli.down:down", "stop the team and leave nothing behind"),
+    "ps": Entry("nbs_fleet.cli.ps:ps", "one row per agent: state, since when, what waits"),
+    "attach": Entry("nbs_fleet.cli.attach:attach", "go to an agent's pane"),
+    "logs": Entry("nbs_fleet.cli.logs:logs", "what happened, for people"),
+    "peek": Entry("nbs_fleet.cli.peek:peek", "an agent's screen, or its last capture"),
+    "why": Entry("nbs_fleet.cli.why:why", "why an agent is in its state: the evidence"),
+    "restart": Entry("nbs_fleet.cli.control:restart", "restart agents; clears failed"),
+    "stop": Entry("nbs_fleet.cli.control:stop", "stop agents until they are started again"),
+    "start": Entry("nbs_fleet.cli.control:start", "start stopped agents"),
+    "pause": Entry("nbs_fleet.cli.control:pause", "tell agents nothing until resumed"),
+    "resume": Entry("nbs_fleet.cli.control:resume", "end a pause"),
+    "ls": Entry("nbs_fleet.cli.ls:ls", "all of your teams, wherever they are"),
+    "validate": Entry("nbs_fleet.cli.validate:validate", "check a team file; starts nothing"),
+    "plan": Entry("nbs_fleet.cli.plan:plan", "what up would do; does nothing"),
+    "config": Entry("nbs_fleet.cli.config:config", "the effective team file, each value with its origin"),
+    "schema": Entry("nbs_fleet.cli.schema:schema", "the JSON schema of the team file"),
+    "init": Entry("nbs_fleet.cli.init:init", "write a first team.yaml"),
+    "doctor": Entry("nbs_fleet.cli.doctor:doctor", "what is missing on this machine, and how to mend it"),
+    "completion": Entry("nbs_fleet.cli.completion:completion", "shell completion for bash, zsh or fish"),
+    "__complete": Entry("nbs_fleet.cli.completion:complete", "", raw=True),
+    "sim": Entry("nbs_fleet.sim:main", "the scripted client that stands in for a real one", raw=True),
+}
+ALIASES = {"status": "ps"}
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line; every error ends here. Returns the exit code."""
+    try:
+        code = dispatch(argv)
+        sys.stdout.flush()
+    except FleetError as error:
+        output.error(error.message, error.hint)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.error("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`| head`); what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        from nbs_fleet.cli.crash import report
+
+        report(error, argv)
+        return 1
+    return code
+
+
+def dispatch(argv: list[str]) -> int:
+    """Find the command and run it. Raises what the command raises."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        return _help(argv[1:])
+    if argv[0] in ("--version", "-V"):
+        output.say(f"nbs-fleet {__version__}")
+        return 0
+    name, rest = find(argv)
+    entry = COMMANDS[name]
+    if entry.raw:
+        return load(entry)(rest) or 0
+    from nbs_fleet.cli import params, parsing
+
+    spec = params.command(name, load(entry))
+    try:
+        values = parsing.parse(spec, rest)
+    except parsing.HelpWanted:
+        output.say(params.help_text(spec))
+        return 0
+    return spec.run(**values) or 0
+
+
+def find(argv: list[str]) -> tuple[str, list[str]]:
+    """The command named by the first one or two words, and the words after it; raises UsageError."""
+    first = ALIASES.get(argv[0], argv[0])
+    double = " ".join([first, *argv[1:2]])
+    if double in COMMANDS:
+        return double, argv[2:]
+    if first in COMMANDS:
+        return first, argv[1:]
+    if any(name.startswith(first + " ") for name in COMMANDS):
+        choices = ", ".join(name.partition(" ")[2] for name in COMMANDS if name.startswith(first + " "))
+        raise UsageError(f"nbs-fleet {first}: which one?", hint=f"one of: {choices}")
+    if first.startswith("-"):
+        raise UsageError(
+            f"nbs-fleet: unknown option {first}", hint="options come after the command; see nbs-fleet --help"
+        )
+    from difflib import get_close_matches
+
+    listed = [name for name, entry in COMMANDS.items() if entry.summary]
+    near = get_close_matches(first, [*listed, *ALIASES], 1) or get_close_matches(double, listed, 1)
+    meant = f'; did you mean "{near[0]}"?' if near else ""
+    raise UsageError(f'nbs-fleet: unknown command "{first}"{meant}', hint="see nbs-fleet --help")
+
+
+def load(entry: Entry) -> Callable[..., int | None]:
+    """Import the module of one command and return its function."""
+    from importlib import import_module
+
+    module, _, name = entry.target.partition(":")
+    function: Callable[..., int | None] = getattr(import_module(module), name)
+    return function
+
+
+def _help(argv: list[str]) -> int:
+    if argv:
+        return dispatch([*argv, "--help"])
+    output.say("usage: nbs-fleet COMMAND [ARGUMENTS]")
+    output.say()
+    output.table([(name, entry.summary) for name, entry in COMMANDS.items() if entry.summary], indent=2)
+    output.say()
+    output.say("nbs-fleet COMMAND --help says more; nbs-fleet --version says which version this is.")
+    return 0

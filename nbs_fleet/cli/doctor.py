@@ -1,0 +1,63 @@
+"""`nbs-fleet doctor`: what is missing or unfit on this machine, each with its fix."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from nbs_fleet.cli import checks, checks_teams, output
+from nbs_fleet.cli.checks import Check
+from nbs_fleet.cli.output import Piece, Span
+from nbs_fleet.cli.params import Json, arg
+from nbs_fleet.errors import MissingError
+from nbs_fleet.launch import registry
+from nbs_fleet.spec.team import Agent
+
+MISSING = MissingError.exit_code
+STYLES = {"ok": "green", "warn": "yellow", "bad": "red"}
+
+TeamFile = Annotated[str | None, arg("FILE", "a team file: its clients and paths are checked too", complete="file")]
+
+
+def doctor(file: TeamFile = None, *, json: Json = False) -> int:
+    """Check that this machine has what a team needs; each line says what to do about it.
+
+    Exit 3 if something that is needed is missing. Changes nothing.
+
+    For example:
+        nbs-fleet doctor
+        nbs-fleet doctor team.yaml --json
+    """
+    found = examine(file)
+    bad = any(check.level == "bad" for check in found)
+    if json:
+        output.json({"ok": not bad, "checks": found})
+        return MISSING if bad else 0
+    output.table([_row(check) for check in found])
+    return MISSING if bad else 0
+
+
+def examine(file: str | None) -> list[Check]:
+    """All checks, in the order in which they are shown. Raises TeamFileError for a file that can't be used."""
+    environ = os.environ
+    agents, root, team = (Agent("claude", "claude", None, "claude", "."),), os.path.realpath(os.getcwd()), "team"
+    if file is not None:
+        from nbs_fleet.spec.load import load_team
+
+        loaded = load_team(file, environ, known_drivers=registry.names()).team
+        agents, root, team = loaded.agents, loaded.root, loaded.name
+    found = checks.tmux(environ)
+    found += [checks.nested(environ), checks.sockets(root, team, environ)]
+    found += _mild(checks.clients(agents, environ)) if file is None else checks.clients(agents, environ)
+    found += [checks.disk(environ), *checks.notification(root)]
+    return found + checks_teams.all_teams(environ)
+
+
+def _mild(found: list[Check]) -> list[Check]:
+    """Without a team file no client is known to be needed."""
+    return [Check("warn", c.name, c.says, c.fix) if c.level == "bad" else c for c in found]
+
+
+def _row(check: Check) -> list[Piece]:
+    row: list[Piece] = [Span(check.level, STYLES[check.level]), check.name, check.says]
+    return [*row, Span(f"-> {check.fix}", "cyan")] if check.fix else row

@@ -1,0 +1,68 @@
+"""`nbs-fleet down`: the team is gone, and it was checked that nothing is left."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from nbs_fleet.cli import output
+from nbs_fleet.cli.control import ask
+from nbs_fleet.cli.guard import require_person
+from nbs_fleet.cli.lookup import find_handles, find_team
+from nbs_fleet.cli.params import Json, Only, TeamName, arg, opt
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch import rundir
+from nbs_fleet.launch.processes import environ_of
+from nbs_fleet.spec.units import seconds
+from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.fleet import Ended
+from nbs_fleet.supervisor.take_down import take_down
+
+FileOrNone = Annotated[str | None, arg("FILE", "the team file; default: the team found from here", complete="file")]
+Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long a client may take to leave")]
+Purge = Annotated[bool, opt("--purge", help="remove stories, captures and sessions' records as well")]
+
+
+def down(
+    file: FileOrNone = None,
+    *,
+    only: Only = (),
+    timeout: Timeout = 10.0,
+    purge: Purge = False,
+    json: Json = False,
+    team: TeamName = None,
+) -> int:
+    """Stop the team: clients politely, then surely, with all they started; supervisor and tmux server too.
+
+    A team that is not up is no error. Stories and captures stay unless --purge is given.
+
+    Example:
+        nbs-fleet down
+        nbs-fleet down --only bo
+        nbs-fleet down --purge
+    """
+    found = find_team(file or team)
+    require_person(found)
+    if only:
+        return ask("stop", find_handles(found, only), found, json=json, timeout=timeout + 5.0)
+    plan = store.read_plan(found.paths)
+    if plan is None:
+        if purge:
+            rundir.purge(found.paths, found.root)
+        output.json({"team": found.team, "ended": []}) if json else output.say(f"{found.team} is not up")
+        return 0
+
+    def tell(ended: Ended) -> None:
+        if not json:
+            left = f"    left behind: {', '.join(map(str, ended.survivors))}" if ended.survivors else ""
+            output.say(f"  {ended.handle}  {ended.end.describe()}{left}")
+
+    result = take_down(plan, timeout=timeout, purge=purge, tell_one=tell)
+    if result.left:
+        names = ", ".join(f"{p.pid} ({environ_of(p.pid).get('NBS_HANDLE', '?')})" for p in result.left)
+        raise FleetError(f"{plan.team}: still running: {names}", hint="end them by hand: kill -9 PID")
+    if json:
+        output.json({"team": plan.team, "ended": [e.handle for e in result.ended], "purged": purge})
+    elif result.ended or os.path.isdir(found.paths.run) or purge:
+        output.say(f"{plan.team} is down" + ("" if purge else "; nbs-fleet logs still tells its story"))
+    return 0

@@ -1,0 +1,192 @@
+"""`nbs-fleet up`: validate, plan, compare, apply, wait."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Annotated
+
+from nbs_fleet.cli import output, words
+from nbs_fleet.cli.follow import Waited, follow, is_up
+from nbs_fleet.cli.params import File, Json, Only, opt
+from nbs_fleet.model import AgentState
+from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan, Step, Verb
+from nbs_fleet.spec.units import seconds
+from nbs_fleet.supervisor.bring_up import bring_up
+from nbs_fleet.supervisor.prepare import Prepared, prepare
+
+READY, TIMED_OUT, INTERRUPTED, NOT_READY = 0, 124, 130, 5
+
+Wait = Annotated[bool, opt("--wait", "--no-wait", help="wait until each agent is ready or says why not")]
+Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long to wait")]
+DryRun = Annotated[bool, opt("--dry-run", help="show the steps; write and start nothing")]
+Attach = Annotated[bool, opt("--attach", help="go to the first agent's pane afterwards")]
+DriverName = Annotated[
+    str | None, opt("--driver", metavar="NAME", help="play every agent with this driver; sim needs no account")
+]
+Now = Annotated[bool, opt("--now", help="restart changed agents at once, not when they are idle")]
+
+
+def up(
+    file: File,
+    *,
+    only: Only = (),
+    wait: Wait = True,
+    timeout: Timeout = 60.0,
+    dry_run: DryRun = False,
+    attach: Attach = False,
+    driver: DriverName = None,
+    now: Now = False,
+    json: Json = False,
+) -> int:
+    """Make the team as the file says: start what is missing, restart what changed, stop what left, touch nothing else.
+
+    Exit 0: all ready; 5: some are blocked, backing off or failed; 124: some are still starting.
+
+    Example:
+        nbs-fleet up teams/review.yaml
+        nbs-fleet up teams/review.yaml --only ana,bo --timeout 2m
+        nbs-fleet up teams/review.yaml --driver sim
+    """
+    began = time.monotonic()
+    prepared = prepare(file, os.environ, only=only or None, now=now, driver=driver)
+    for warning in prepared.warnings:
+        output.note(output.Span("warning: ", "yellow"), warning)
+    chosen = handles_of(prepared, only)
+    if dry_run:
+        show_steps(prepared, json=json)
+        return READY
+    if not json:
+        head = f"{prepared.plan.team}: {count(len(prepared.plan.agents), 'agent')} in "
+        output.say(head, words.home(prepared.plan.root, os.path.expanduser("~")))
+        for step in prepared.steps:
+            if step.verb in (Verb.STOP, Verb.ORPHAN):
+                output.say(f"  {step.handle}  {step.verb}: {', '.join(step.reasons)}")
+    limit = tuple(chosen) if only else None
+    for remark in bring_up(prepared, only=limit, now=now):
+        output.note(output.Span("remark: ", "yellow"), remark)
+    if not wait:
+        return READY
+    try:
+        waited = _wait(prepared, chosen, timeout, json=json)
+    except KeyboardInterrupt:
+        output.note(f"interrupted; what was started goes on: nbs-fleet ps, nbs-fleet down --team {prepared.plan.team}")
+        return INTERRUPTED
+    code = _summary(prepared.plan, waited, time.monotonic() - began, json=json)
+    if attach and chosen:
+        _attach(prepared.plan, chosen[0])
+    return code
+
+
+def handles_of(prepared: Prepared, only: tuple[str, ...]) -> list[str]:
+    """The handles that this `up` is about, in the order of the file."""
+    agents = [a.agent for a in prepared.plan.agents]
+    return [a.handle for a in agents if not only or a.handle in only or a.base in only]
+
+
+def count(number: int, word: str) -> str:
+    """`1 agent`, `5 agents`."""
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def show_steps(prepared: Prepared, *, json: bool) -> None:
+    """Print what would be done."""
+    if json:
+        output.json({"team": prepared.plan.team, "root": prepared.plan.root, "steps": list(prepared.steps)})
+        return
+    output.say(f"{prepared.plan.team}: {count(len(prepared.steps), 'step')}")
+    output.table([_step(step) for step in prepared.steps], indent=2)
+
+
+def _step(step: Step) -> list[str]:
+    when = "when idle" if step.when_idle else ""
+    session = "new session" if step.fresh and step.verb is Verb.RESTART else ""
+    return [step.handle, str(step.verb), ", ".join(step.reasons), when, session]
+
+
+def _wait(prepared: Prepared, chosen: list[str], timeout: float, *, json: bool) -> Waited:
+    plan = prepared.plan
+    verbs = {step.handle: step for step in prepared.steps}
+    agents = {a.agent.handle: a for a in plan.agents}
+    wide = _widths([agents[h] for h in chosen])
+
+    def tell(handle: str, record: AgentRecord, took: float) -> None:
+        if not json:
+            output.say(*_line(agents[handle], record, verbs.get(handle), took, wide))
+
+    waited = follow(plan.paths, plan, chosen, timeout=timeout, settled=is_up, tell=tell)
+    for handle in waited.starting:
+        record = waited.records.get(handle) or AgentRecord(handle)
+        tell(handle, record, timeout)
+    return waited
+
+
+def _widths(agents: list[AgentPlan]) -> tuple[int, int, int]:
+    handles = [output.width_of(a.agent.handle) for a in agents]
+    roles = [output.width_of(a.agent.role or "") for a in agents]
+    clients = [output.width_of(_client(a)) for a in agents]
+    return (max(handles, default=0), max(roles, default=0), max(clients, default=0))
+
+
+def _client(agent: AgentPlan) -> str:
+    return f"{agent.agent.driver} {agent.agent.model}" if agent.agent.model else agent.agent.driver
+
+
+def _line(
+    agent: AgentPlan, record: AgentRecord, step: Step | None, took: float, wide: tuple[int, int, int]
+) -> list[output.Piece]:
+    word, style, more = _outcome(record, step, took)
+    left = [agent.agent.handle, agent.agent.role or "", _client(agent)]
+    cells: list[output.Piece] = ["  "]
+    for text, width in zip(left, wide, strict=True):
+        if width:
+            cells += [output.pad(output.clean(text), width), "   "]
+    return [*cells, output.Span(output.pad(word, 9), style), "  ", more]
+
+
+def _outcome(record: AgentRecord, step: Step | None, took: float) -> tuple[str, str, str]:
+    if record.pending and record.ready:
+        return "kept", "yellow", f"restarts when idle: {record.pending}"
+    if record.ready:
+        if step is not None and step.verb is Verb.RESTART:
+            return "restarted", "green", ", ".join(step.reasons)
+        if step is not None and step.verb in (Verb.KEEP, Verb.ADOPT):
+            return "kept", "dim", ""
+        return "ready", "green", f"{took:.1f} s"
+    if record.state is AgentState.BLOCKED:
+        return "blocked", "yellow", f"{record.blocked} dialog    nbs-fleet attach {record.handle}"
+    if record.state in (AgentState.FAILED, AgentState.BACKOFF, AgentState.STOPPED):
+        end = record.last_exit
+        why = record.detail or (end.describe() if end else "")
+        last = f": {end.lines[-1].strip()}" if end and end.lines else ""
+        return str(record.state), "red", f"{why}{last}    nbs-fleet why {record.handle}"
+    return "starting", "yellow", record.detail
+
+
+def _summary(plan: Plan, waited: Waited, took: float, *, json: bool) -> int:
+    ready = sum(1 for r in waited.records.values() if r.ready and r.handle in waited.took)
+    needy = [h for h in waited.took if not waited.records[h].ready]
+    code = TIMED_OUT if waited.starting else NOT_READY if needy else READY
+    if json:
+        agents = [
+            {"handle": h, "state": r.state, "ready": r.ready, "blocked": r.blocked, "detail": r.detail}
+            for h, r in waited.records.items()
+        ]
+        output.json({"team": plan.team, "root": plan.root, "seconds": round(took, 3), "code": code, "agents": agents})
+        return code
+    parts = [f"{ready} ready"]
+    if needy:
+        blocked = [h for h in needy if waited.records[h].state is AgentState.BLOCKED]
+        parts += [f"{len(blocked)} {'needs' if len(blocked) == 1 else 'need'} you"] if blocked else []
+        parts += [f"{len(needy) - len(blocked)} not running"] if len(needy) > len(blocked) else []
+    if waited.starting:
+        parts.append(f"{len(waited.starting)} still starting")
+    output.say(f"up in {took:.1f} s: {', '.join(parts)}")
+    return code
+
+
+def _attach(plan: Plan, handle: str) -> None:
+    argv = [sys.executable, "-I", "-m", "nbs_fleet", "attach", handle, "--team", plan.file]
+    sys.stdout.flush()
+    os.execv(argv[0], argv)  # noqa: S606 - the command becomes the other command

@@ -1,0 +1,226 @@
+"""Processes by identity: who lives, who belongs to whom, and how a whole tree is brought to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.deathwatch import DeathWatch
+from nbs_fleet.launch.proctable import Row, Table, table
+from nbs_fleet.model import Moment, ProcId
+
+_KILL_ROUNDS = 5
+_KILL_WAIT = 2.0
+"""Seconds that killed processes get to be gone: longer only if one hangs in the kernel."""
+
+
+class Ended(Struct, frozen=True):
+    """What became of the processes that were to end; `killed` needed KILL, `survivors` outlived even that."""
+
+    ended: tuple[ProcId, ...]
+    killed: tuple[ProcId, ...] = ()
+    survivors: tuple[ProcId, ...] = ()
+
+
+def identify(pid: int, *, on: Table | None = None) -> ProcId | None:
+    """The process with this number, as an identity that no later process can share; None if there is none."""
+    row = (on or table()).row(pid)
+    return row.proc if row else None
+
+
+def alive(proc: ProcId, *, on: Table | None = None) -> bool:
+    """Whether exactly this process still runs. A zombie is dead."""
+    row = (on or table()).row(proc.pid)
+    return row is not None and row.proc == proc and not row.zombie
+
+
+def boot_id(*, on: Table | None = None) -> str:
+    """A name for this boot of the machine; monotonic times compare only within one."""
+    return (on or table()).boot_id()
+
+
+def moment(*, on: Table | None = None) -> Moment:
+    """Now."""
+    return Moment(time.time(), time.monotonic(), boot_id(on=on))
+
+
+def environ_of(pid: int, *, on: Table | None = None) -> dict[str, str]:
+    """The environment a process was started with; empty where it can't be read. Never log it."""
+    return (on or table()).environ(pid)
+
+
+def ancestry(pid: int, *, on: Table | None = None) -> tuple[ProcId, ...]:
+    """The process, its parent, and so on up to the first process; empty if there is no such process."""
+    source = on or table()
+    found: list[ProcId] = []
+    row = source.row(pid)
+    while row and row.proc not in found:
+        found.append(row.proc)
+        row = source.row(row.parent) if row.parent > 0 else None
+    return tuple(found)
+
+
+def tree(proc: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
+    """`proc` and everything it started, parents first, zombies left out.
+
+    Found by parentage, and by the process groups and sessions that it or its descendants made: children whose
+    parent is gone are in it too, also when `proc` itself is gone. This process and its ancestors never are.
+    """
+    source = on or table()
+    return _tree(proc, {row.proc.pid: row for row in source.rows()}, _ours(source))
+
+
+def in_run(
+    run: str, exclude: Collection[int] = (), *, handle: str | None = None, on: Table | None = None
+) -> tuple[ProcId, ...]:
+    """The processes of this user whose environment names the run directory `run`; without us and `exclude`.
+
+    With `handle`, only those of that agent. Finds also what left its tree for good (setsid and a parent that ended).
+    """
+    source = on or table()
+    spared = {*exclude, os.getpid()}
+    uid = os.getuid()
+    return tuple(
+        row.proc
+        for row in source.rows()
+        if row.uid == uid
+        and not row.zombie
+        and row.proc.pid not in spared
+        and (environ := source.environ(row.proc.pid)).get("NBS_FLEET_RUN") == run
+        and handle in (None, environ.get("NBS_HANDLE"))
+    )
+
+
+def send_signal(proc: ProcId, name: str, *, on: Table | None = None) -> bool:
+    """Send the signal `name` ("TERM") to exactly this process; False if it is gone.
+
+    Raises FleetError for a process of another user.
+    """
+    return (on or table()).send(proc, signal.Signals[f"SIG{name}"])
+
+
+def wait_exit(proc: ProcId, timeout: float, *, on: Table | None = None) -> bool:
+    """Block until exactly this process is gone; False if it still runs after `timeout` seconds."""
+    return (on or table()).wait(proc, timeout)
+
+
+async def end(
+    procs: Iterable[ProcId],
+    signals: Sequence[str],
+    timeout: float,  # noqa: ASYNC109 -- a share of it per signal, not a limit of the call
+    *,
+    on: Table | None = None,
+) -> Ended:
+    """End processes and everything they started.
+
+    The roots get each of `signals` in turn and `timeout` seconds in all to go; then KILL goes to every process
+    of their trees that is left. The trees are collected before the first signal and again before each next one,
+    so that children who lost their parent on the way are found.
+    """
+    source = on or table()
+    roots = tuple(dict.fromkeys(procs))
+    trees = _Trees(source, roots)
+    watch = DeathWatch(on=source, interval=0.05)
+    try:
+        for name in signals:
+            living = trees.living(roots)
+            if not living:
+                break
+            _signal_all(living, name, source)
+            await _gone(living, timeout / len(signals), watch)
+            trees.collect()
+        killed: dict[ProcId, None] = {}
+        for _ in range(_KILL_ROUNDS):
+            trees.collect()
+            left = trees.living(trees.found)
+            if not left:
+                break
+            killed.update(dict.fromkeys(left))
+            _signal_all(left, "KILL", source)
+            await _gone(left, _KILL_WAIT, watch)
+    finally:
+        watch.close()
+    survivors = trees.living(trees.found)
+    ended = tuple(proc for proc in trees.found if proc not in survivors)
+    return Ended(ended, tuple(proc for proc in killed if proc not in survivors), survivors)
+
+
+class _Trees:
+    """The processes of some roots, gathered over time: once found, a process stays in it."""
+
+    def __init__(self, source: Table, roots: tuple[ProcId, ...]) -> None:
+        self._source = source
+        self._ours = _ours(source)
+        self.found: dict[ProcId, None] = dict.fromkeys(roots)
+        self.collect()
+
+    def collect(self) -> None:
+        rows = {row.proc.pid: row for row in self._source.rows()}
+        for proc in tuple(self.found):
+            self.found.update(dict.fromkeys(_tree(proc, rows, self._ours)))
+
+    def living(self, procs: Iterable[ProcId]) -> tuple[ProcId, ...]:
+        return tuple(proc for proc in procs if alive(proc, on=self._source))
+
+
+def _ours(source: Table) -> frozenset[int]:
+    return frozenset(proc.pid for proc in ancestry(os.getpid(), on=source))
+
+
+def _tree(proc: ProcId, rows: dict[int, Row], ours: frozenset[int]) -> tuple[ProcId, ...]:
+    root = rows.get(proc.pid)
+    if root is not None and root.proc != proc:
+        return ()
+    # Groups and sessions of descendants were made by descendants; those of the root itself only if it leads them.
+    # A number stays taken as long as a group or session of that name has members: it can't mean a stranger's.
+    families = {proc.pid}
+    foreign = {0, 1} if root is None else {0, 1, root.group, root.session} - {proc.pid}
+    members: dict[int, None] = {proc.pid: None}
+    grown = True
+    while grown:
+        grown = False
+        for row in rows.values():
+            pid = row.proc.pid
+            if pid in members or pid in ours:
+                continue
+            if row.parent in members or row.group in families or row.session in families:
+                members[pid] = None
+                families |= {pid, row.group, row.session} - foreign
+                grown = True
+    return tuple(rows[pid].proc for pid in members if pid in rows and not rows[pid].zombie and pid not in ours)
+
+
+def _signal_all(procs: Iterable[ProcId], name: str, source: Table) -> None:
+    for proc in procs:
+        try:
+            if send_signal(proc, name, on=source) and name != "KILL":
+                # A stopped process would look at the signal only when it goes on.
+                send_signal(proc, "CONT", on=source)
+        except FleetError:
+            # Somebody else's process: it is reported as a survivor.
+            continue
+
+
+async def _gone(procs: Iterable[ProcId], seconds: float, watch: DeathWatch) -> None:
+    waiting = set(procs)
+    done = asyncio.Event()
+
+    def died(proc: ProcId) -> None:
+        waiting.discard(proc)
+        if not waiting:
+            done.set()
+
+    for proc in tuple(waiting):
+        watch.add(proc, died)
+    try:
+        async with asyncio.timeout(seconds):
+            await done.wait()
+    except TimeoutError:
+        for proc in waiting:
+            watch.discard(proc)

@@ -1,0 +1,227 @@
+"""File notification: callbacks with the names that changed in directories, also in ones that are yet to appear."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from nbs_fleet.errors import FleetError
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import ObservedWatch
+
+Callback = Callable[[str], None]
+
+
+class _Source(Protocol):
+    """One way of being told about changes in single directories."""
+
+    needs_parent: bool
+    """Whether the end of a directory is only seen from the one above it."""
+
+    def watch(self, directory: str) -> None:
+        """Begin; OSError if there is no such directory or no more can be watched."""
+        ...
+
+    def unwatch(self, directory: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Watcher:
+    """Watches directories on the running loop; costs nothing while nothing changes.
+
+    A callback gets the name of an entry that was created, moved, written or deleted, or "" when names may have
+    been missed: the directory appeared, vanished, was replaced, or events were lost. Look at everything then.
+    Notification is silent on some network file systems: a slow poll has to stay. `portable` forces watchdog.
+    """
+
+    def __init__(self, *, portable: bool | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        if portable is None:
+            portable = not sys.platform.startswith("linux")
+        self._source: _Source = _Watchdog(loop, self._changed, self._lost) if portable else _make_inotify(loop, self)
+        self._callbacks: dict[str, list[Callback]] = {}
+        self._there: set[str] = set()
+        """Directories among the asked-for that exist and are watched."""
+        self._watched: set[str] = set()
+        """All directories that are watched: those above, and parents of missing ones."""
+
+    def add(self, directory: str, callback: Callback) -> None:
+        """Call `callback` for changes in `directory` (not below), which need not exist yet.
+
+        Raises FleetError when the system's limit of watches is reached.
+        """
+        path = os.path.abspath(directory)
+        self._callbacks.setdefault(path, []).append(callback)
+        try:
+            self._arrange(quiet={path})
+        except FleetError:
+            self.remove(path, callback)
+            raise
+
+    def remove(self, directory: str, callback: Callback | None = None) -> None:
+        """Stop one callback of a directory, or all of them."""
+        path = os.path.abspath(directory)
+        kept = [known for known in self._callbacks.get(path, []) if callback is not None and known != callback]
+        if kept:
+            self._callbacks[path] = kept
+            return
+        self._callbacks.pop(path, None)
+        self._there.discard(path)
+        with suppress(FleetError):
+            self._arrange()
+
+    def close(self) -> None:
+        """Stop everything."""
+        self._callbacks.clear()
+        self._there.clear()
+        self._watched.clear()
+        self._source.close()
+
+    def _changed(self, directory: str, name: str) -> None:
+        for callback in tuple(self._callbacks.get(directory, ())):
+            callback(name)
+        path = os.path.join(directory, name)
+        if any(_is_on_the_way(path, wanted) for wanted in self._callbacks):
+            self._rearrange()
+
+    def _lost(self, directory: str) -> None:
+        """The directory went away, or (empty) events were lost: nothing that was known holds."""
+        if directory:
+            self._watched.discard(directory)
+        if directory in self._there:
+            self._there.discard(directory)
+            self._tell(directory)
+        elif not directory:
+            for path in tuple(self._callbacks):
+                self._tell(path)
+        self._rearrange()
+
+    def _tell(self, directory: str) -> None:
+        for callback in tuple(self._callbacks.get(directory, ())):
+            callback("")
+
+    def _rearrange(self) -> None:
+        # In the middle of an event nobody can be told of a limit; what is not watched is left to the poll.
+        with suppress(FleetError):
+            self._arrange()
+
+    def _arrange(self, quiet: frozenset[str] | set[str] = frozenset()) -> None:
+        """Watch what is to be watched now, tell of directories that appeared or vanished."""
+        told: list[str] = []
+        # Again and again, as a directory may appear between the look and the watch on its parent.
+        while True:
+            there = {path for path in self._callbacks if os.path.isdir(path)}
+            needed = set(there)
+            for path in self._callbacks:
+                if path not in there or self._source.needs_parent:
+                    needed.add(_nearest(os.path.dirname(path)))
+            for path in self._watched - needed:
+                self._source.unwatch(path)
+            self._watched &= needed
+            missing = needed - self._watched
+            for path in missing:
+                self._begin(path)
+            told += sorted(self._there ^ (there & self._watched))
+            self._there = there & self._watched
+            if not missing:
+                break
+        for path in told:
+            if path not in quiet:
+                self._tell(path)
+
+    def _begin(self, path: str) -> None:
+        try:
+            self._source.watch(path)
+            self._watched.add(path)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE):
+                raise _limit(path) from error
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                raise FleetError(f"can't watch {path}: {error.strerror}") from error
+
+
+class _Watchdog:
+    """watchdog's observer thread, heard on the loop."""
+
+    needs_parent = True
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, changed: Callable[[str, str], None], lost: Callable[[str], None]
+    ) -> None:
+        from watchdog.events import FileSystemEvent, FileSystemEventHandler  # noqa: PLC0415 -- not needed on Linux
+        from watchdog.observers import Observer  # noqa: PLC0415
+
+        self._loop = loop
+        self._changed = changed
+        self._lost = lost
+        self._watches: dict[str, ObservedWatch] = {}
+        self._observer = Observer()
+        self._observer.start()
+        outer = self
+
+        class Handler(FileSystemEventHandler):
+            def on_any_event(self, event: FileSystemEvent) -> None:
+                if event.event_type not in ("opened", "closed_no_write"):
+                    paths = tuple(os.fsdecode(path) for path in (event.src_path, event.dest_path) if path)
+                    with suppress(RuntimeError):  # the loop is closed already
+                        outer._loop.call_soon_threadsafe(outer._heard, paths)
+
+        self._handler = Handler()
+
+    def watch(self, directory: str) -> None:
+        if not os.path.isdir(directory):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), directory)
+        self._watches[directory] = self._observer.schedule(self._handler, directory, recursive=False)
+
+    def unwatch(self, directory: str) -> None:
+        watch = self._watches.pop(directory, None)
+        if watch is not None:
+            with suppress(KeyError, OSError):
+                self._observer.unschedule(watch)
+
+    def close(self) -> None:
+        self._watches.clear()
+        self._observer.stop()
+        self._observer.join(5.0)
+
+    def _heard(self, paths: tuple[str, ...]) -> None:
+        for path in paths:
+            if path in self._watches and not os.path.isdir(path):
+                self.unwatch(path)
+                self._lost(path)
+            if os.path.dirname(path) in self._watches:
+                self._changed(os.path.dirname(path), os.path.basename(path))
+
+
+def _make_inotify(loop: asyncio.AbstractEventLoop, watcher: Watcher) -> _Source:
+    from nbs_fleet.launch.inotify import Inotify  # noqa: PLC0415 -- there is no asyncinotify elsewhere
+
+    try:
+        return Inotify(loop, watcher._changed, watcher._lost)  # noqa: SLF001 -- one thing in two modules
+    except OSError as error:
+        raise _limit("more") from error
+
+
+def _limit(path: str) -> FleetError:
+    return FleetError(
+        f"can't watch {path}: the system's limit is reached",
+        hint="Raise fs.inotify.max_user_watches and max_user_instances (sysctl).",
+    )
+
+
+def _nearest(path: str) -> str:
+    """The nearest directory upwards that exists."""
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _is_on_the_way(path: str, wanted: str) -> bool:
+    return wanted == path or wanted.startswith(path + os.sep)

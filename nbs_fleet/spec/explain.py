@@ -1,0 +1,221 @@
+"""Turns the checker's findings into sentences: what is wrong at this key, and what would be right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, shown
+from nbs_fleet.spec.problems import Path, closest, printable, quoted
+from nbs_fleet.spec.schema import TeamFile
+
+Schema = Mapping[str, Any]
+
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+_KINDS = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+
+
+@cache
+def file_schema() -> dict[str, Any]:
+    """The JSON schema of the models, unpolished."""
+    return TeamFile.model_json_schema()
+
+
+def schema_at(path: Path) -> Schema:
+    """What the file may hold at this place; {} where anything goes."""
+    here: Schema = file_schema()
+    for step in path:
+        nearest = _branch(here, "items" if isinstance(step, int) else "properties")
+        if isinstance(step, int):
+            here = nearest.get("items", {})
+        else:
+            here = nearest.get("properties", {}).get(step) or nearest.get("additionalProperties") or {}
+        if not isinstance(here, Mapping):
+            return {}
+    return here
+
+
+def keys_at(path: Path) -> tuple[str, ...]:
+    """The keys that a mapping at this place may have."""
+    return tuple(_branch(schema_at(path), "properties").get("properties", {}))
+
+
+def _branch(schema: Schema, wanted: str) -> Schema:
+    """The alternative of a schema that has properties (or items), references resolved."""
+    if "$ref" in schema:
+        return _branch(file_schema()["$defs"][schema["$ref"].rsplit("/", 1)[1]], wanted)
+    if wanted in schema or (wanted == "properties" and isinstance(schema.get("additionalProperties"), Mapping)):
+        return schema
+    for option in schema.get("anyOf", ()):
+        found = _branch(option, wanted)
+        if found:
+            return found
+    return {}
+
+
+def _choices(schema: Schema) -> list[str]:
+    if "$ref" in schema:
+        schema = file_schema()["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    found = [str(word) for word in schema.get("enum", ())]
+    if "const" in schema and schema["const"] is not False:
+        found.append(str(schema["const"]))
+    for option in schema.get("anyOf", ()):
+        found += _choices(option) if "properties" not in option else []
+    return found
+
+
+def example(path: Path) -> str:
+    """`key: value` as it could stand there, or an empty text."""
+    examples = schema_at(path).get("examples") or ()
+    name = next((step for step in reversed(path) if isinstance(step, str)), "")
+    return f"{name}: {flow(examples[0])}" if examples else ""
+
+
+def flow(value: Any) -> str:
+    """A value on one line, as one would write it in YAML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(item) for item in value) + "]"
+    if isinstance(value, str):
+        simple = value and all(c.isalnum() or c in "._-/~()* $" for c in value) and value == value.strip()
+        return value if simple else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)
+
+
+def unknown_key(path: Path) -> str:
+    """For a key that may not stand where it stands."""
+    name, known = str(path[-1]), keys_at(path[:-1])
+    near = closest(name, known)
+    if near is not None and near.lower().replace("_", "") == name.lower().replace("_", "").replace("-", ""):
+        return f"unknown key; did you mean {quoted(near)}?"
+    for place, others in _PLACES:
+        if name in keys_at(others) and others != path[:-1]:
+            return f"unknown key here; it belongs {place}"
+    if near is not None:
+        return f"unknown key; did you mean {quoted(near)}?"
+    if len(known) <= 14:
+        return f"unknown key; possible are {', '.join(known)}"
+    return "unknown key; `nbs-fleet schema` lists all"
+
+
+_PLACES: tuple[tuple[str, Path], ...] = (
+    ("at the top of the file", ()),
+    ("to an agent", ("agents", 0)),
+    ("to a role", ("roles", "x")),
+    ("under sidecar", ("sidecar",)),
+    ("under restart", ("restart",)),
+    ("under dialogs", ("dialogs",)),
+    ("under layout", ("layout",)),
+)
+
+
+def sentence(error: Mapping[str, Any], path: Path, node: Node | None) -> str:
+    """The sentence for one finding; `path` is where it belongs, `node` what stands there."""
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind == "fleet":
+        return str(context["why"])
+    if kind == "missing":
+        hint = example(path)
+        return f"is missing; write {hint}" if hint else "is missing"
+    if kind == "extra_forbidden":
+        return unknown_key(path)
+    if kind in _BOUNDS:
+        words, name = _BOUNDS[kind]
+        return f"must be {words} {context[name]:g}"
+    writer = _WRITERS.get(kind)
+    if writer is not None:
+        return writer(path, node)
+    if kind in _KINDS:
+        return _wrong(_KINDS[kind], path, node)
+    if kind == "finite_number":
+        return "must be a finite number"
+    return printable(str(error["msg"]).lower(), limit=200)
+
+
+def describe(node: Node | None) -> str:
+    """What stands there, in words; text is shown as written."""
+    if isinstance(node, Map):
+        return "a mapping"
+    if isinstance(node, Seq):
+        return "a list"
+    if isinstance(node, Scalar) and node.kind == "text":
+        return f"the text {quoted(node.source)}"
+    return printable(node.source) if isinstance(node, Scalar) else "nothing"
+
+
+def _wrong(wanted: str, path: Path, node: Node | None) -> str:
+    hint = example(path)
+    return f"must be {wanted}, not {describe(node)}" + (f"; write {hint}" if hint else "")
+
+
+def _text(path: Path, node: Node | None) -> str:
+    if isinstance(node, Scalar):
+        if node.kind in ("bool", "yesno"):
+            return f"{node.text} means {str(shown(node)).lower()} in YAML; for text write {quoted(node.text)}"
+        return f"{printable(node.text)} is a number; for text write {quoted(node.text)}"
+    return _wrong("text", path, node)
+
+
+def _list(path: Path, node: Node | None) -> str:
+    if isinstance(node, Scalar):
+        return f"must be a list; write [{printable(node.source)}]"
+    return _wrong("a list", path, node)
+
+
+def _mapping(path: Path, node: Node | None) -> str:
+    schema = schema_at(path)
+    options = schema.get("anyOf", ())
+    words = _choices(schema)
+    if any(option.get("const", None) is False for option in options):
+        return _wrong("false or a mapping", path, node)
+    if words:
+        return _wrong(f"one of {', '.join(words)}, or a mapping", path, node)
+    if any(option.get("type") == "string" for option in options):
+        return _wrong("text or a mapping", path, node)
+    return _wrong("a mapping", path, node)
+
+
+def _word(path: Path, node: Node | None) -> str:
+    words = _choices(schema_at(path))
+    if not isinstance(node, Scalar):
+        return _wrong(f"one of {', '.join(words)}", path, node)
+    if node.kind == "yesno":
+        return f"{node.text} means {str(shown(node)).lower()} in YAML; possible are {', '.join(words)}"
+    what = quoted(node.source) if node.kind == "text" else printable(node.source)
+    if len(words) == 1:
+        return f"{what} is not known; write {words[0]}"
+    near = closest(node.text, words) if node.kind == "text" and not node.expanded else None
+    return f"{what} is not known here; " + (f"did you mean {quoted(near)}?" if near else f"possible are {', '.join(words)}")
+
+
+def _length(path: Path, node: Node | None) -> str:
+    count = len(node.items) if isinstance(node, Seq) else 0
+    schema = _branch(schema_at(path), "items")
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    need = f"{least}" if least == most else f"at least {least}"
+    hint = example(path)
+    return f"has {count} items, must have {need}" + (f"; write {hint}" if hint else "")
+
+
+_WRITERS: dict[str, Callable[[Path, Node | None], str]] = {
+    "string_type": _text,
+    "list_type": _list,
+    "model_type": _mapping,
+    "dict_type": _mapping,
+    "literal_error": _word,
+    "too_short": _length,
+    "too_long": _length,
+}

@@ -1,0 +1,71 @@
+"""Checks the shape of a team file against its schema and notes everything that does not fit, with its place."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import ValidationError
+
+from nbs_fleet.spec.explain import sentence
+from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, plain, value_of
+from nbs_fleet.spec.overlay import FREE_FORM
+from nbs_fleet.spec.problems import Path, Problems, quoted
+from nbs_fleet.spec.schema import TeamFile
+
+
+def check_shape(tree: Map, problems: Problems) -> None:
+    """Add a problem for each value that the schema forbids."""
+    _scalars(tree, (), problems)
+    try:
+        TeamFile.model_validate(plain(tree))
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_input=False):
+            _note(tree, dict(found), problems)
+
+
+def _note(tree: Map, error: dict[str, object], problems: Problems) -> None:
+    loc = error["loc"]
+    path: Path = tuple(loc) if isinstance(loc, tuple) else ()
+    of_key = bool(path) and path[-1] == "[key]"
+    path = path[:-1] if of_key else path
+    node, done, key_mark = find(tree, path)
+    if isinstance(node, Scalar) and node.kind == "null" and error["type"] != "fleet":
+        return
+    if error["type"] == "missing":
+        problems.add(node.mark if node is not None else tree.mark, path, sentence(error, path, None))
+        return
+    mark = node.mark if node is not None else tree.mark
+    at_key = of_key or error["type"] == "extra_forbidden"
+    problems.add(key_mark if at_key and key_mark is not None else mark, done, sentence(error, done, node))
+
+
+def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) -> None:
+    """Values that YAML makes of words and of nothing: errors where text may have been meant."""
+    if isinstance(node, Map):
+        for key, value in node.items.items():
+            if not free and isinstance(value, Scalar) and value.kind == "null":
+                problems.add(node.keys[key], (*path, key), "has no value; give one or remove it")
+            elif key != "env" or free or not _is_section(path):
+                opens = key in FREE_FORM and _is_section(path)
+                _scalars(value, (*path, key), problems, free=free or opens)
+    elif isinstance(node, Seq):
+        for n, item in enumerate(node.items):
+            if not free and isinstance(item, Scalar) and item.kind == "null":
+                problems.add(item.mark, (*path, n), "has no value; give one or remove it")
+            else:
+                _scalars(item, (*path, n), problems, free=free)
+    elif free:
+        _free_scalar(node, path, problems)
+
+
+def _free_scalar(node: Scalar, path: Path, problems: Problems) -> None:
+    if node.kind == "yesno":
+        meant = "true" if value_of(node.text, "yesno") else "false"
+        problems.add(node.mark, path, f"{node.text} may be text or a truth value; write {quoted(node.text)} or {meant}")
+    elif node.kind == "float" and not math.isfinite(float(value_of(node.text, "float") or 0)):
+        problems.add(node.mark, path, f"{node.text} is no finite number; quote it for text")
+
+
+def _is_section(path: Path) -> bool:
+    """The file itself, a role or an agent: where the keys of free content stand."""
+    return path == () or (len(path) == 2 and path[0] in ("roles", "agents"))

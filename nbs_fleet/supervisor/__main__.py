@@ -1,0 +1,63 @@
+"""Runs the supervisor of one run directory: `python -m nbs_fleet.supervisor RUN`. Started by supervise.sh."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from nbs_fleet.errors import FleetError, TimedOutError
+from nbs_fleet.launch.locks import FileLock
+from nbs_fleet.launch.tmux import Tmux
+from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.host import Supervisor
+from nbs_fleet.supervisor.panes import Panes
+from nbs_fleet.supervisor.takeover import first_events
+
+LOCK_SECONDS = 60.0
+"""How long the lock is waited for: a command that sets a team up holds it for a moment."""
+
+
+def main(argv: list[str]) -> int:
+    """Own the team until told to yield (exit 0), until tmux is gone (1), or until a signal (128 + its number)."""
+    try:
+        plan = store.read_plan_in(argv[1])
+        return 0 if plan is None else asyncio.run(supervise(plan.paths))
+    except FleetError as error:
+        sys.stderr.write(f"nbs-fleet supervisor: {error.message}\n")
+        return error.exit_code
+
+
+async def supervise(paths: RunPaths) -> int:
+    """Take the lock, take over what runs, and supervise."""
+    lock = FileLock(paths.lock)
+    try:
+        await lock.acquire_async(LOCK_SECONDS)
+    except TimedOutError as error:
+        raise FleetError(f"someone else owns this team: {error.message}") from error
+    try:
+        plan = store.read_plan(paths)
+        if plan is None:
+            return 0
+        tmux = Tmux(paths.tmux, paths.tmux_conf)
+        panes = Panes(tmux, plan.team)
+        first = await asyncio.to_thread(first_events, plan, tmux)
+        await panes.open()
+        supervisor = Supervisor(paths, plan, panes)
+        loop = asyncio.get_running_loop()
+        for name in ("TERM", "INT", "HUP"):
+            number = getattr(signal, f"SIG{name}")
+            loop.add_signal_handler(number, supervisor.end, 128 + number)
+        return await supervisor.run(first)
+    finally:
+        lock.release()
+        with suppress(OSError):
+            sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main(sys.argv))

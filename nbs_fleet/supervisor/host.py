@@ -1,0 +1,259 @@
+"""The supervisor process: owns the panes, hosts the sidecars, performs what its policy decides."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine, Sequence
+from typing import Any, assert_never
+
+from nbs_fleet import __version__
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.deathwatch import DeathWatch
+from nbs_fleet.launch.environment import read_values, secret_values
+from nbs_fleet.launch.processes import moment
+from nbs_fleet.launch.watch import Watcher
+from nbs_fleet.loop import Loop
+from nbs_fleet.model import Moment, ProcId
+from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.types import Plan
+from nbs_fleet.sidecar.actions import Report
+from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.commands import CommandSocket
+from nbs_fleet.supervisor.decide import decide
+from nbs_fleet.supervisor.fleet import (
+    Action,
+    Alarm,
+    Asked,
+    Broke,
+    Died,
+    Ended,
+    Event,
+    Fleet,
+    LaunchedAll,
+    Loaded,
+    Reported,
+    Save,
+    Start,
+    Stop,
+    Ticked,
+    Watch,
+)
+from nbs_fleet.supervisor.hosting import Sidecars
+from nbs_fleet.supervisor.panes import Panes
+from nbs_fleet.supervisor.protocol import Answer, Request
+from nbs_fleet.supervisor.starter import Starter
+from nbs_fleet.supervisor.stopper import bury, stop
+from nbs_fleet.supervisor.story import Story
+from nbs_fleet.supervisor.telling import tell
+
+POLL_SECONDS = 30.0
+"""The slow poll, for file systems that give no notice."""
+
+
+class Supervisor:
+    """One team's supervisor; `run` returns the exit code."""
+
+    def __init__(self, paths: RunPaths, plan: Plan, panes: Panes) -> None:
+        self.paths, self.plan, self.panes = paths, plan, panes
+        self.since = moment().wall
+        self._stories: dict[str, Story] = {}
+        self._watcher = Watcher()
+        self._deaths = DeathWatch()
+        self._over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.socket = CommandSocket(paths.socket, self.handle, self._everything)
+        self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, story=self.story)
+        self.loop: Loop[Fleet, Event, Action] = Loop(
+            Fleet(),
+            decide=decide,
+            perform=self._perform,
+            fault=self._fault,
+            tick=Ticked,
+            wake=lambda fleet: fleet.wake_at,
+            record=self._record,
+        )
+
+    async def run(self, first: Sequence[Event]) -> int:
+        """Take over what was found (`first`), then decide until it is over."""
+        await self.socket.start()
+        self.panes.on_lost = self._tmux_lost
+        for event in first:
+            self.loop.post(event)
+        deciding = asyncio.create_task(self.loop.run(), name="decide")
+        self._poll_later()
+        try:
+            either: set[asyncio.Future[Any]] = {deciding, self._over}
+            done, _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if deciding in done:
+                deciding.result()
+            return self._over.result()
+        finally:
+            await self._close(deciding)
+
+    def end(self, code: int) -> None:
+        """Leave: agents go on, panes stay."""
+        if not self._over.done():
+            self._over.set_result(code)
+
+    def story(self, handle: str | None) -> Story:
+        """The story of one agent, or of the team for None; known secret values are masked in it."""
+        key = handle or ""
+        if key not in self._stories:
+            path = self.paths.agent(handle).story if handle else self.paths.story
+            self._stories[key] = Story(path, mask=self._secrets(handle) if handle else ())
+        return self._stories[key]
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer one request of the command socket."""
+        if request.do in ("ping", "follow"):
+            alarm = self.loop.state.alarm
+            states = self.sidecars.states()
+            return Answer(pid=os.getpid(), since=self.since, version=__version__, sidecars=states, alarm=alarm)
+        if request.do == "apply":
+            return self._apply(request)
+        if request.do in ("start", "stop", "restart"):
+            return self._ask(request)
+        if request.do == "yield":
+            self.loop.step(Asked("yield"))
+            await self.loop.settled()
+            asyncio.get_running_loop().call_soon(self.end, 0)
+            return Answer(pid=os.getpid())
+        return Answer(ok=False, error=f"unknown request {request.do!r}")
+
+    def _apply(self, request: Request) -> Answer:
+        plan = store.read_plan(self.paths)
+        if plan is None:
+            return Answer(ok=False, error="there is no plan to apply")
+        self.plan = plan
+        # Decided at once: whoever follows after this answer sees what came of it.
+        self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
+        return Answer(pid=os.getpid())
+
+    def _ask(self, request: Request) -> Answer:
+        unknown = [h for h in request.handles or () if h not in self.loop.state.lives]
+        if unknown:
+            return Answer(ok=False, error=f"no such handle: {', '.join(unknown)}")
+        self.loop.step(Asked(request.do, request.handles or (), fresh=request.fresh))
+        return Answer(pid=os.getpid())
+
+    def _everything(self) -> tuple[Answer, ...]:
+        return tuple(Answer(record=life.record) for life in self.loop.state.lives.values())
+
+    async def _perform(self, action: Action) -> Event | None:
+        match action:
+            case Start():
+                starter = Starter(self.plan, self.panes.tmux)
+                return LaunchedAll(await asyncio.to_thread(starter.start, action.starts))
+            case Stop():
+                return await self._stop(action)
+            case Save():
+                self._save(action)
+            case Watch():
+                self._watch(action)
+            case Alarm():
+                self.story(None).tell(moment().wall, "alarm", text=action.text)
+            case _:
+                assert_never(action)
+        return None
+
+    async def _stop(self, action: Stop) -> Ended:
+        record = self.loop.state.lives[action.handle].record
+        self.sidecars.end(action.handle)
+        if record.proc is not None:
+            self._deaths.discard(record.proc)
+        self.story(action.handle).tell(moment().wall, "stopping", why=action.why)
+        return await stop(self.plan, record, self.panes, remove=action.remove)
+
+    def _save(self, action: Save) -> None:
+        handle = action.record.handle
+        if action.gone:
+            store.forget(self.paths, handle)
+            self.socket.publish(Answer(gone=handle))
+            return
+        store.write_record(self.paths, action.record)
+        story = self.story(handle)
+        if story.is_full():
+            story.turn(moment().wall, action.record)
+        self.socket.publish(Answer(record=action.record))
+
+    def _watch(self, action: Watch) -> None:
+        life = self.loop.state.lives[action.handle]
+        proc = life.record.proc
+        if proc is None:
+            return
+        self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
+        agent = life.plan or self.plan.find(action.handle)
+        if agent is not None:
+            self.sidecars.begin(self.plan, agent, life.record, prompted=action.prompted)
+
+    def _dead(self, handle: str, proc: ProcId) -> None:
+        self._spawn(self._bury(handle, proc))
+
+    async def _bury(self, handle: str, proc: ProcId) -> None:
+        life = self.loop.state.lives.get(handle)
+        if life is None or life.flight == "stopping" or life.record.proc != proc:
+            return
+        self.sidecars.end(handle)
+        end = await bury(self.plan, life.record, self.panes)
+        self.loop.post(Died(handle, proc, end))
+
+    def _reported(self, handle: str, report: Report) -> None:
+        self.loop.post(Reported(handle, report))
+
+    def _fault(self, action: Action, error: Exception) -> Event:
+        what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"
+        self.story(None).tell(moment().wall, "fault", action=type(action).__name__, error=what)
+        match action:
+            case Start():
+                return Broke(what, action.starts[0].handle if action.starts else None)
+            case Stop():
+                return Broke(what, action.handle)
+            case _:
+                return Broke(what)
+
+    def _record(self, before: Fleet, after: Fleet, event: Event, actions: Sequence[Action], now: Moment) -> None:
+        doing = [a for a in actions if not isinstance(a, Save)]
+        if doing or isinstance(event, (Loaded, Asked, Broke)):
+            said = {"plan": "see plan.json"} if isinstance(event, Loaded) else event
+            self.story(None).tell(
+                now.wall, "decided", on=type(event).__name__, event=said, actions=doing, mono=round(now.mono, 3)
+            )
+        for handle, life in after.lives.items():
+            old = before.lives.get(handle)
+            if old is None or old.record is not life.record:
+                tell(self.story(handle), old.record if old else None, life.record, now)
+
+    def _secrets(self, handle: str) -> tuple[str, ...]:
+        try:
+            return secret_values(read_values(self.paths.agent(handle).values), {})
+        except OSError:
+            return ()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tmux_lost(self, why: str) -> None:
+        """The panes are gone with their server: say it and leave; `up` brings them back."""
+        self.story(None).tell(moment().wall, "alarm", text=f"the team's tmux server died ({why})")
+        self.end(1)
+
+    def _poll_later(self) -> None:
+        asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
+
+    def _poll(self) -> None:
+        if not self._over.done():
+            self.sidecars.poll()
+            self._poll_later()
+
+    async def _close(self, deciding: asyncio.Task[None]) -> None:
+        deciding.cancel()
+        await asyncio.gather(deciding, return_exceptions=True)
+        await self.sidecars.close()
+        await self.socket.close()
+        self._deaths.close()
+        self._watcher.close()
+        await self.panes.close()
+

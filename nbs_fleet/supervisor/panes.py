@@ -1,0 +1,161 @@
+"""The team's panes as the supervisor uses them: one control client, and a forked call when it is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+
+import tenacity
+
+from nbs_fleet.drivers.base import Screen
+from nbs_fleet.errors import TmuxError
+from nbs_fleet.launch.control import Control
+from nbs_fleet.launch.tmux import Tmux
+from nbs_fleet.launch.tmux_text import Pane
+
+SETTLE_SECONDS = 1.0
+"""How long an exit status is waited for after a client's death."""
+
+
+class Panes:
+    """Looks, keys and notices for the panes of one session."""
+
+    def __init__(self, tmux: Tmux, session: str) -> None:
+        self.tmux, self._session = tmux, session
+        self.on_lost: Callable[[str], None] = lambda _why: None
+        self._control: Control | None = None
+        self._subscriptions: dict[str, tuple[str, str, Callable[[str], None]]] = {}
+        self._names = itertools.count(1)
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Attach the control client and keep one attached; without one everything still works, by forks."""
+        await self._attach()
+        self._task = asyncio.create_task(self._keep(), name="control client")
+
+    async def close(self) -> None:
+        """Let the control client go."""
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._control is not None:
+            await self._control.close()
+
+    async def panes(self) -> tuple[Pane, ...]:
+        """All panes of the server."""
+        control = self._live()
+        if control is not None:
+            try:
+                return await control.panes()
+            except TmuxError:
+                self._control = None
+        return await asyncio.to_thread(self.tmux.panes)
+
+    async def find(self, pane: str, handle: str | None = None) -> Pane | None:
+        """This pane, if it is still there (and still `handle`'s: a new server counts ids from the start)."""
+        found = next((p for p in await self.panes() if p.id == pane), None)
+        return None if found is None or (handle is not None and found.handle != handle) else found
+
+    async def look(self, pane: str) -> Screen:
+        """The pane's screen and title; TmuxError if it is gone."""
+        found, rows = await asyncio.gather(self.find(pane), self.capture(pane))
+        if found is None:
+            raise TmuxError(f"tmux capture-pane: no pane {pane}")
+        return Screen(rows, found.width, found.height, found.title)
+
+    async def capture(self, pane: str, history: int = 0) -> tuple[str, ...]:
+        """The rows of a pane's screen, with `history` rows above it."""
+        control = self._live()
+        if control is not None:
+            return await control.capture(pane, history)
+        return await asyncio.to_thread(self.tmux.capture, pane, history)
+
+    async def press(self, pane: str, keys: Sequence[str]) -> None:
+        """Press keys by their tmux names, in order, as one command."""
+        control = self._live()
+        if control is not None:
+            await control.press(pane, tuple(keys))
+            return
+        await asyncio.to_thread(self.tmux.run, "send-keys", "-t", pane, "--", *keys)
+
+    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
+        """Call `changed` when `fmt` changes in this pane; the next subscription of the pane replaces it."""
+        name = f"nbs{next(self._names)}"
+        self._subscriptions[pane] = (name, fmt, changed)
+        control = self._live()
+        if control is not None:
+            await control.subscribe(name, pane, fmt)
+
+    async def remove(self, pane: str) -> None:
+        """Close a pane; one that is gone already is fine."""
+        self._subscriptions.pop(pane, None)
+        if await self.find(pane) is not None:
+            await asyncio.to_thread(self.tmux.kill_pane, pane)
+
+    async def settled(self, pane: str, handle: str) -> Pane | None:
+        """The dead pane once tmux knows its exit status, or as it is after SETTLE_SECONDS; None if it is gone."""
+        waiting = tenacity.AsyncRetrying(
+            wait=tenacity.wait_exponential(multiplier=0.005, max=0.1),
+            stop=tenacity.stop_after_delay(SETTLE_SECONDS),
+            retry=tenacity.retry_if_result(_is_unsettled),
+            retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+        )
+
+        async def look() -> Pane | None:
+            found = await self.find(pane, handle)
+            if _is_unsettled(found):
+                # Debian's tmux 3.3a loses most exit statuses until it is told to look again.
+                self.tmux.nudge_sigchld()
+            return found
+
+        found: Pane | None = await waiting(look)
+        return found
+
+    def _live(self) -> Control | None:
+        control = self._control
+        return control if control is not None and control.alive else None
+
+    async def _attach(self) -> None:
+        try:
+            control = await Control.connect(self.tmux.socket, self._session)
+        except TmuxError:
+            self._control = None
+            return
+        control.on_subscription = self._changed
+        self._control = control
+        for pane, (name, fmt, _) in list(self._subscriptions.items()):
+            await control.subscribe(name, pane, fmt)
+
+    async def _keep(self) -> None:
+        """Attach again whenever the control client is lost; when the server itself is gone, say so."""
+        failures = 0
+        while not self._closing:
+            why = "never attached"
+            if self._control is not None:
+                why = await self._control.closed
+            if self.tmux.server_pid() is None:
+                self.on_lost(why)
+                return
+            failures = 0 if self._control is not None else failures + 1
+            self._control = None
+            await asyncio.wait_for(asyncio.shield(_pause(min(30.0, 0.1 * 2**failures))), None)
+            await self._attach()
+
+    def _changed(self, name: str, pane: str, value: str) -> None:
+        entry = self._subscriptions.get(pane)
+        if entry is not None and entry[0] == name:
+            entry[2](value)
+
+
+def _is_unsettled(pane: Pane | None) -> bool:
+    return pane is not None and (not pane.dead or (pane.status is None and pane.signal is None))
+
+
+async def _pause(seconds: float) -> None:
+    """A pause before the control client is attached again: nothing announces that tmux can be reached."""
+    over = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(seconds, over.set_result, None)
+    await over

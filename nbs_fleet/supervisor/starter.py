@@ -1,0 +1,180 @@
+"""Starts clients: session, files, script, pane; all panes of a batch in one call. Blocking; run it in a thread."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import msgspec
+import tenacity
+
+from nbs_fleet.drivers.base import Driver, Facts
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch import processes, registry
+from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.launch.layout import PaneWanted, start_lines
+from nbs_fleet.launch.tmux import Tmux
+from nbs_fleet.launch.tmux_text import Pane
+from nbs_fleet.model import Exit, ExitKind
+from nbs_fleet.plan.script import launch_script
+from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
+from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.exits import read_end
+from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
+from nbs_fleet.supervisor.fleet import Launched, StartOne
+
+RESUME_FILE = "resume.md"
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """One agent whose files are written and whose pane can be made."""
+
+    plan: AgentPlan
+    facts: Facts
+    sessions: tuple[str, ...]
+
+
+class Starter:
+    """Starts agents of one plan in the team's tmux server."""
+
+    def __init__(self, plan: Plan, tmux: Tmux) -> None:
+        self.plan, self.tmux = plan, tmux
+
+    def start(self, starts: tuple[StartOne, ...]) -> tuple[Launched, ...]:
+        """Start all of them; each comes to a process or to the reason why not."""
+        ready: list[Ready] = []
+        results: list[Launched] = []
+        for one in starts:
+            agent = self.plan.find(one.handle)
+            if agent is None:
+                results.append(_failed(one.handle, "it left the team file"))
+                continue
+            try:
+                ready.append(self._prepare(agent, one))
+            except FleetError as error:
+                results.append(_failed(one.handle, error.message, error.hint))
+        if ready:
+            results.extend(self._open(ready))
+        return tuple(results)
+
+    def _prepare(self, agent: AgentPlan, one: StartOne) -> Ready:
+        """Choose the session and write every file of this start."""
+        paths = self.plan.paths
+        handle = agent.agent.handle
+        record = store.read_record(paths, handle) or AgentRecord(handle)
+        driver = registry.get(agent.agent.driver)
+        facts = choose_session(driver, self.plan, agent, record, fresh=one.fresh)
+        message = f"[nbs-fleet] You were restarted ({one.cause}). Go on with what you were doing." if one.cause else ""
+        if facts.resume and message:
+            facts = with_message(facts)
+        _guard(driver, facts)
+        self._write(agent, driver, facts, message)
+        sessions = record.sessions
+        if record.session_id and record.session_id != facts.session_id:
+            sessions = (*(s for s in sessions if s != record.session_id), record.session_id)[-20:]
+        # Known before the client runs: whoever adopts it after a crash of ours knows its session.
+        intent = msgspec.structs.replace(record, session_id=facts.session_id, sessions=sessions)
+        store.write_record(paths, intent)
+        return Ready(agent, facts, sessions)
+
+    def _write(self, agent: AgentPlan, driver: Driver, facts: Facts, message: str) -> None:
+        paths = self.plan.paths.agent(agent.agent.handle)
+        store.make_folders(self.plan.paths, agent.agent.handle)
+        launch = driver.launch(facts)
+        for path, text in launch.files.items():
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            write_atomic(path, text)
+        prompt: str | None = None
+        if facts.has_prompt:
+            prompt = os.path.join(paths.dir, RESUME_FILE) if facts.resume else paths.prompt
+            write_atomic(prompt, message if facts.resume else agent.prompt or "")
+        script = launch_script(
+            handle=agent.agent.handle,
+            team=self.plan.team,
+            root=self.plan.root,
+            launch=launch,
+            values_path=paths.values,
+            prompt_path=prompt,
+            dir=agent.agent.dir,
+            run=self.plan.paths.run,
+            bin=self.plan.paths.bin,
+        )
+        write_atomic(paths.launch, script, mode=0o700)
+
+    def _open(self, ready: list[Ready]) -> list[Launched]:
+        wanted = [
+            PaneWanted(
+                handle=r.plan.agent.handle,
+                window=r.plan.window,
+                slot=r.plan.slot,
+                script=self.plan.paths.agent(r.plan.agent.handle).launch,
+            )
+            for r in ready
+        ]
+        handles = {want.handle for want in wanted}
+        # Their clients are known to be gone; a child that keeps the terminal open does not make a pane alive.
+        before = tuple(
+            msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in self.tmux.panes()
+        )
+        self.tmux.source(start_lines(self.plan.team, wanted, before, self.plan.layout))
+        after = {pane.handle: pane for pane in self.tmux.panes() if pane.handle}
+        return [self._result(r, after.get(r.plan.agent.handle)) for r in ready]
+
+    def _result(self, ready: Ready, pane: Pane | None) -> Launched:
+        handle = ready.plan.agent.handle
+        if pane is None:
+            return _failed(handle, "tmux made no pane for it")
+        proc = None if pane.dead else processes.identify(pane.pid)
+        if proc is None or not processes.alive(proc):
+            end = self._end_of(ready, pane)
+            return Launched(handle, pane=pane.id, session_id=ready.facts.session_id, end=end, sessions=ready.sessions)
+        return Launched(
+            handle,
+            proc=proc,
+            pane=pane.id,
+            session_id=ready.facts.session_id,
+            sessions=ready.sessions,
+            fields=ready.plan.fields,
+            resumed=ready.facts.resume,
+            prompted=ready.facts.has_prompt,
+        )
+
+    def _end_of(self, ready: Ready, pane: Pane) -> Exit:
+        driver = registry.get(ready.plan.agent.driver)
+        dead = settled_pane(self.tmux, pane.id) or pane
+        rows = self.tmux.capture(pane.id, history=200)
+        store.keep_capture(self.plan.paths, ready.plan.agent.handle, time.time(), tuple(rows))
+        return read_end(driver, dead, tuple(rows), time.time())
+
+
+def settled_pane(tmux: Tmux, pane_id: str) -> Pane | None:
+    """The pane once tmux has its exit status (nudged: Debian's 3.3a loses it), or as it is after a second."""
+
+    def look() -> Pane | None:
+        found = next((p for p in tmux.panes() if p.id == pane_id), None)
+        if found is not None and (not found.dead or (found.status is None and found.signal is None)):
+            tmux.nudge_sigchld()
+            raise tenacity.TryAgain
+        return found
+
+    waiting = tenacity.Retrying(
+        wait=tenacity.wait_exponential(multiplier=0.005, max=0.1), stop=tenacity.stop_after_delay(1.0)
+    )
+    try:
+        return waiting(look)
+    except tenacity.RetryError:
+        return next((p for p in tmux.panes() if p.id == pane_id), None)
+
+
+def _guard(driver: Driver, facts: Facts) -> None:
+    owner = live_owner(driver, facts)
+    if owner is not None:
+        raise FleetError(
+            f"session {facts.session_id} is open in another client (pid {owner})",
+            hint="end that client, or begin afresh with `nbs-fleet restart --fresh`",
+        )
+
+
+def _failed(handle: str, message: str, hint: str | None = None) -> Launched:
+    lines = tuple(line for line in (message, hint) if line)
+    return Launched(handle, end=Exit(ExitKind.REFUSED, time.time(), lines=lines))

@@ -1,0 +1,87 @@
+"""Records on disk: state.json per agent, the plan, the captures; written by the owner of the lock only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.types import AgentRecord, Plan
+
+CAPTURES = 20
+
+
+def read_plan(paths: RunPaths) -> Plan | None:
+    """The plan that was last asked for; None before the first `up`."""
+    return read_plan_in(paths.run)
+
+
+def read_plan_in(run: str) -> Plan | None:
+    """The plan of the run directory `run`, which names all other paths; None before the first `up`."""
+    path = os.path.join(run, "plan.json")
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=Plan)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise FleetError(f"{path}: can't be read ({error})", hint="run `nbs-fleet up FILE` to write it again") from error
+
+
+def write_plan(paths: RunPaths, plan: Plan) -> None:
+    """Write the plan, whole or not at all."""
+    write_atomic(paths.plan, msgspec.json.format(msgspec.json.encode(plan)), durable=True)
+
+
+def read_record(paths: RunPaths, handle: str) -> AgentRecord | None:
+    """What is known of one agent; None if nothing is, or the file is damaged (it is a cache of the truth)."""
+    try:
+        with open(paths.agent(handle).state, "rb") as file:
+            return msgspec.json.decode(file.read(), type=AgentRecord)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def read_records(paths: RunPaths) -> tuple[AgentRecord, ...]:
+    """All records of the run directory, by handle."""
+    try:
+        handles = sorted(os.listdir(os.path.join(paths.run, "agents")))
+    except OSError:
+        return ()
+    found = (read_record(paths, handle) for handle in handles)
+    return tuple(record for record in found if record is not None)
+
+
+def write_record(paths: RunPaths, record: AgentRecord) -> None:
+    """Write one record, whole or not at all."""
+    make_folders(paths, record.handle)
+    write_atomic(paths.agent(record.handle).state, msgspec.json.encode(record))
+
+
+def make_folders(paths: RunPaths, handle: str) -> None:
+    """Make the folders of one agent (0700)."""
+    for folder in paths.agent(handle).folders:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
+def forget(paths: RunPaths, handle: str) -> None:
+    """Remove what would start an agent that left the team again; its story and captures stay."""
+    agent = paths.agent(handle)
+    for path in (agent.values, agent.state, agent.launch, agent.prompt, agent.settings):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def keep_capture(paths: RunPaths, handle: str, at: float, rows: tuple[str, ...]) -> None:
+    """Keep a screen for later; the newest CAPTURES stay. A full disk loses the capture, nothing else."""
+    folder = paths.agent(handle).captures
+    try:
+        write_atomic(os.path.join(folder, f"{at:.3f}.txt"), "\n".join(rows) + "\n")
+        for old in sorted(os.listdir(folder))[:-CAPTURES]:
+            os.unlink(os.path.join(folder, old))
+    except (OSError, FleetError):
+        return

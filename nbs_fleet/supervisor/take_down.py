@@ -1,0 +1,120 @@
+"""Takes a team down: every client ended with its children, the supervisor and tmux gone, and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec import Struct
+
+from nbs_fleet.errors import FleetError, TimedOutError
+from nbs_fleet.launch import processes, rundir
+from nbs_fleet.launch.locks import FileLock
+from nbs_fleet.launch.processes import moment
+from nbs_fleet.launch.tmux import Tmux
+from nbs_fleet.model import AgentState, ProcId
+from nbs_fleet.plan.types import AgentRecord, Desired, Plan
+from nbs_fleet.plan.wrappers import FAILED
+from nbs_fleet.supervisor import lives, store
+from nbs_fleet.supervisor.bring_up import QUEUE_SECONDS
+from nbs_fleet.supervisor.client import connection
+from nbs_fleet.supervisor.fleet import Ended
+from nbs_fleet.supervisor.panes import Panes
+from nbs_fleet.supervisor.protocol import Request
+from nbs_fleet.supervisor.stopper import stop
+from nbs_fleet.supervisor.story import Story
+from nbs_fleet.supervisor.telling import tell
+
+YIELD_SECONDS = 40.0
+
+
+class Down(Struct, frozen=True):
+    """What came of it: the agents that were ended, and processes that are still there."""
+
+    ended: tuple[Ended, ...]
+    left: tuple[ProcId, ...]
+
+
+def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[Ended], None]) -> Down:
+    """End the whole team. Raises FleetError if a supervisor that hangs does not let go."""
+    paths = plan.paths
+    if not os.path.isdir(paths.run):
+        return Down((), ())
+    queue = FileLock(paths.up_lock)
+    queue.acquire(QUEUE_SECONDS)
+    try:
+        _take_over(plan)
+        owner = FileLock(paths.lock)
+        try:
+            owner.acquire(10.0)
+        except TimedOutError as error:
+            raise FleetError(f"the supervisor does not let go: {error.message}") from error
+        try:
+            ended = asyncio.run(_end_all(plan, timeout, tell_one))
+            _close_tmux(plan)
+            left = asyncio.run(_end_rest(plan, timeout))
+        finally:
+            owner.release()
+        if not left:
+            rundir.remove_runtime(paths)
+    finally:
+        queue.release()
+    if purge and not left:
+        rundir.purge(paths, plan.root)
+    return Down(ended, left)
+
+
+def _take_over(plan: Plan) -> None:
+    """Have a live supervisor let go of the panes."""
+    try:
+        with connection(plan.paths) as link:
+            link.wait(YIELD_SECONDS)
+            link.ask(Request("yield"))
+    except OSError:
+        return
+
+
+async def _end_all(plan: Plan, timeout: float, tell_one: Callable[[Ended], None]) -> tuple[Ended, ...]:
+    panes = Panes(Tmux(plan.paths.tmux, plan.paths.tmux_conf), plan.team)
+    found = store.read_records(plan.paths)
+
+    async def one(record: AgentRecord) -> Ended | None:
+        ended = None
+        if record.proc is not None and processes.alive(record.proc):
+            ended = await stop(plan, record, panes, timeout=timeout)
+            tell_one(ended)
+        _write_down(plan, record, ended)
+        return ended
+
+    results = await asyncio.gather(*(one(record) for record in found))
+    return tuple(ended for ended in results if ended is not None)
+
+
+def _write_down(plan: Plan, record: AgentRecord, ended: Ended | None) -> None:
+    now = moment()
+    last = ended.end if ended else record.last_exit
+    after = lives.settle(
+        record, AgentState.STOPPED, now, proc=None, pane=None, desired=Desired.STOPPED, last_exit=last, pending=None
+    )
+    store.write_record(plan.paths, after)
+    tell(Story(plan.paths.agent(record.handle).story), record, after, now)
+
+
+def _close_tmux(plan: Plan) -> None:
+    """End the server with the supervisor's window, and remove what would mark the team as up."""
+    paths = plan.paths
+    Tmux(paths.tmux, paths.tmux_conf).kill_server()
+    for path in (paths.socket, paths.tmux, os.path.join(paths.run, FAILED)):
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+async def _end_rest(plan: Plan, timeout: float) -> tuple[ProcId, ...]:
+    """End whatever still carries the team's mark in its environment; what is left is returned."""
+    exclude = {p.pid for p in processes.ancestry(os.getpid())} | {os.getpid()}
+    rest = processes.in_run(plan.paths.run, exclude)
+    if rest:
+        await processes.end(rest, ("TERM",), min(timeout, 2.0))
+    return processes.in_run(plan.paths.run, exclude)

@@ -1,0 +1,125 @@
+"""What every test gets: a private surrounding, the client it is for, and a fleet that may leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.install import cache
+from tests.support import clients, private
+from tests.support.fleet import Fleet
+
+CLIENTS = ("sim", "claudeless", "claude")
+IN_CI = os.environ.get("CI") == "true"
+os.environ["NBS_FLEET_CLIENTS"] = str(cache())  # found now: HOME is another one later
+REPORT = pytest.StashKey[dict[str, pytest.TestReport]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--client NAME`: only the end-to-end tests of that client."""
+    parser.addoption("--client", choices=CLIENTS, help="run only tests of this client")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker that says which clients a test is for."""
+    config.addinivalue_line("markers", "clients(names): the clients this end-to-end test runs against (default: all)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test per client, each marked as what it needs."""
+    if "client_name" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("clients")
+    names = marker.args if marker else CLIENTS
+    marks = {"sim": [pytest.mark.e2e]}
+    both = [pytest.mark.e2e, pytest.mark.real]
+    metafunc.parametrize("client_name", [pytest.param(n, marks=marks.get(n, both), id=n) for n in names])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the client that was asked for."""
+    wanted = config.getoption("--client")
+    if wanted is None:
+        return
+    kept = [i for i in items if getattr(i, "callspec", None) and i.callspec.params.get("client_name") == wanted]  # type: ignore[attr-defined]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Keep each report for the fixtures; with CI=true a skipped test is a failed one."""
+    report = yield
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which counts as a failure with CI=true: {report.longrepr}"
+    item.stash.setdefault(REPORT, {})[report.when] = report
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private_surrounding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test sees this person's home, state, tmux or agents."""
+    runtime = private.short_folder()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in private.surrounding(tmp_path_factory.mktemp("surrounding"), runtime).items():
+            patch.setenv(name, value)
+        for name in ("TMUX", "TMUX_PANE", "TMUX_TMPDIR", "CLAUDECODE", "CLAUDE_CONFIG_DIR", "ANTHROPIC_API_KEY"):
+            patch.delenv(name, raising=False)
+        for name in [n for n in os.environ if n.startswith(("NBS_", "CLAUDE_CODE_")) and n != "NBS_FLEET_CLIENTS"]:
+            patch.delenv(name)
+        yield
+    shutil.rmtree(runtime, ignore_errors=True)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A private folder with a short path, for sockets."""
+    folder = private.short_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The project directory of the fleet; a test that wants another name parametrises it (indirect)."""
+    return tmp_path / str(getattr(request, "param", "project"))
+
+
+@pytest.fixture
+def client(client_name: str, tmp_path: Path, root: Path) -> Iterator[clients.Client]:
+    """The client under test, with the project trusted beforehand."""
+    reason = clients.missing(client_name)
+    if reason:
+        pytest.skip(reason)
+    with clients.running(client_name, tmp_path / "client", trusted=(str(root.resolve()),)) as made:
+        yield made
+
+
+@pytest.fixture
+def fleet(
+    request: pytest.FixtureRequest, tmp_path: Path, short_path: Path, client: clients.Client, root: Path
+) -> Iterator[Fleet]:
+    """A team on a root of its own. At the end it is taken down, and nothing of it may be left."""
+    made = Fleet(tmp_path, client, private.surrounding(tmp_path, short_path), root=root)
+    yield made
+    reports = request.node.stash.get(REPORT, {})
+    failed = any(report.failed for report in reports.values())
+    try:
+        if failed:
+            print(made.artefacts())
+            return
+        if made.everything():
+            ended = made.down()
+            assert ended.code == 0, str(ended)
+        left = made.leftovers()
+        if left:
+            print(made.artefacts())
+        assert not left, "left behind:\n" + "\n".join(left)
+    finally:
+        made.end()
