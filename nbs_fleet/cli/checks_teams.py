@@ -15,8 +15,10 @@ from nbs_fleet.launch.processes import ancestry
 from nbs_fleet.launch.proctable import table
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.model import ProcId
+from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.supervisor.client import SilentSupervisorError
 from nbs_fleet.supervisor.status import supervisor_status
+from nbs_fleet.supervisor.store import read_plan
 
 
 def all_teams(environ: Mapping[str, str]) -> list[Check]:
@@ -59,22 +61,31 @@ def supervisor(team: Found) -> list[Check]:
 
 def leftovers(known: tuple[Found, ...]) -> list[Check]:
     """Processes of runs that are over: neither supervisor nor tmux server of their run directory lives."""
-    live = {team.paths.run for team in known if is_up(team)}
     names = {team.paths.run: team.team for team in known}
     found: list[Check] = []
     for run, procs in sorted(_by_run().items()):
-        if run in live:
+        paths = _paths(run)
+        if paths is not None and is_up(paths):
             continue
         pids = " ".join(str(proc.pid) for proc in procs)
-        whose = f"of {names[run]}" if run in names else f"of a run directory that is gone ({run})"
+        whose = f"of {names.get(run, run)}, which is not up" if paths else f"of a run directory that is gone, {run}"
         fix = f"nbs-fleet down --team {names[run]}" if run in names else f"kill {pids}"
-        found.append(Check("warn", "leftover", f"{len(procs)} processes {whose}: {pids}", fix))
+        found.append(Check("warn", "leftover", f"processes {whose}: {pids}", fix))
     return found
 
 
-def is_up(team: Found) -> bool:
+def _paths(run: str) -> RunPaths | None:
+    """The paths of this run directory, which may be one of another state directory; None if it is gone."""
+    try:
+        plan = read_plan(RunPaths(run, "", "", ""))
+    except FleetError:
+        return RunPaths(run, "", "", "")
+    return plan.paths if plan else None
+
+
+def is_up(paths: RunPaths) -> bool:
     """Something looks after this team: its supervisor, or at least its tmux server."""
-    return holder(team.paths.lock) is not None or Tmux(team.paths.tmux).server_pid() is not None
+    return holder(paths.lock) is not None or (bool(paths.tmux) and Tmux(paths.tmux).server_pid() is not None)
 
 
 def _by_run() -> dict[str, list[ProcId]]:

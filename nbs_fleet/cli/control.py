@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.follow import follow, is_down, is_up
+from nbs_fleet.cli.waiting import follow, is_down, is_up
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import Found, find_handles, find_team
 from nbs_fleet.cli.params import Handles, Json, TeamName, opt

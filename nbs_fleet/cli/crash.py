@@ -27,7 +27,8 @@ def report(error: BaseException, argv: list[str]) -> None:
 
 def _write(error: BaseException, argv: list[str]) -> str:
     folder = os.path.join(state_home(os.environ), "crashes")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for made in (state_home(os.environ), folder):  # makedirs gives its mode to the last folder only
+        os.makedirs(made, mode=0o700, exist_ok=True)
     path = os.path.join(folder, f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt")
     head = f"nbs-fleet {__version__}, Python {sys.version.split()[0]}, {sys.platform}\ncommand: {argv[:1]}\n\n"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

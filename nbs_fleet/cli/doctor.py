@@ -33,7 +33,7 @@ def doctor(file: TeamFile = None, *, json: Json = False) -> int:
     if json:
         output.json({"ok": not bad, "checks": found})
         return MISSING if bad else 0
-    output.table([_row(check) for check in found])
+    output.table([row for check in found for row in _rows(check)])
     return MISSING if bad else 0
 
 
@@ -58,6 +58,6 @@ def _mild(found: list[Check]) -> list[Check]:
     return [Check("warn", c.name, c.says, c.fix) if c.level == "bad" else c for c in found]
 
 
-def _row(check: Check) -> list[Piece]:
-    row: list[Piece] = [Span(check.level, STYLES[check.level]), check.name, check.says]
-    return [*row, Span(f"-> {check.fix}", "cyan")] if check.fix else row
+def _rows(check: Check) -> list[list[Piece]]:
+    rows: list[list[Piece]] = [[Span(check.level, STYLES[check.level]), check.name, check.says]]
+    return [*rows, ["", "", Span(f"-> {check.fix}", "cyan")]] if check.fix else rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Annotated
 
 from nbs_fleet.cli import output
@@ -13,11 +14,11 @@ from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.resources import data_dir, packaged
 
 DEFAULT = "demo"
-_ENDS = (".yaml", ".yml")
+_END = ".yaml"
 
 Target = Annotated[str, arg("FILE", "where to write it", complete="file")]
 Template = Annotated[str, opt("--template", "-t", metavar="T", help="which team to begin with", complete="template")]
-Force = Annotated[bool, opt("--force", help="overwrite a file that is there")]
+Force = Annotated[bool, opt("--force", help="overwrite files that are there")]
 ListThem = Annotated[bool, opt("--list", help="list the templates and write nothing")]
 
 
@@ -28,46 +29,85 @@ def init(
 
     For example:
         nbs-fleet init
-        nbs-fleet init teams/review.yaml --template demo
+        nbs-fleet init teams/mine.yaml --template review
         nbs-fleet init --list
     """
     if list_them:
         output.table([(name, _purpose(name)) for name in templates()])
         return
-    text = read(template)
-    if os.path.lexists(file) and not force:
-        raise FleetError(f"{file} is already there", hint="name another file, or overwrite it with --force")
-    folder = os.path.dirname(file)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    write_atomic(file, text, mode=0o644)
-    output.say(f"wrote {file}; next: nbs-fleet validate {file}, then nbs-fleet up {file}")
+    files = rendered(template, file)
+    there = [path for path, text in files.items() if os.path.lexists(path) and not _is(path, text)]
+    if there and not force:
+        raise FleetError(f"already there: {', '.join(there)}", hint="name another file, or overwrite with --force")
+    for path, text in files.items():
+        _write(path, text)
+    output.say(f"wrote {', '.join(files)}; next: nbs-fleet validate {file}, then nbs-fleet up {file}")
 
 
 def templates() -> tuple[str, ...]:
     """The names of the packaged teams."""
-    return tuple(name.rsplit(".", 1)[0] for name in packaged("teams", ends=_ENDS))
+    return tuple(name.removesuffix(_END) for name in packaged("teams", ends=(_END,)))
 
 
-def read(template: str) -> str:
-    """The text of a packaged team, fit for its new place. Raises UnknownNameError with the choices."""
-    for end in _ENDS:
-        path = os.path.join(data_dir("teams"), template + end)
-        if template in templates() and os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                return _moved(file.read())
-    names = templates()
-    raise UnknownNameError(f'no template "{template}"{meant(template, names)}', hint="templates: " + ", ".join(names))
+def rendered(template: str, file: str) -> dict[str, str]:
+    """The files to write: path -> text. Raises UnknownNameError with the templates there are.
+
+    The team file is fitted to its new place (its root, paths and name of the file in comments); a folder beside the
+    packaged file comes with it.
+    """
+    folder = os.path.dirname(file)
+    root = _root(os.path.realpath(folder or "."))
+    below = os.path.relpath(os.path.realpath(os.path.join(folder, template)), root)
+    text = _packaged(template)
+    text = re.sub(r"^root: .*$", f"root: {os.path.relpath(root, os.path.realpath(folder or '.'))}", text, flags=re.M)
+    text = text.replace(f"teams/{template}{_END}", file).replace(f"teams/{template}/", f"{below}/")
+    files = {file: text}
+    beside = os.path.join(data_dir("teams"), template)
+    if os.path.isdir(beside):
+        for name in sorted(os.listdir(beside)):
+            files[os.path.join(folder, template, name)] = _read(os.path.join(beside, name))
+    return files
 
 
-def _moved(text: str) -> str:
-    """Without the lines that hold only where the packaged file lies."""
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("# yaml-language-server:"))
+def _root(folder: str) -> str:
+    """The nearest folder upwards with .nbs or .git, else this one: what a team file without `root` would take."""
+    here = folder
+    while not any(os.path.exists(os.path.join(here, name)) for name in (".nbs", ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return folder
+        here = above
+    return here
+
+
+def _packaged(template: str) -> str:
+    if template not in templates():
+        names = templates()
+        raise UnknownNameError(f'no template "{template}"{meant(template, names)}', hint=f"one of: {', '.join(names)}")
+    return _read(os.path.join(data_dir("teams"), template + _END))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _is(path: str, text: str) -> bool:
+    """Whether the file holds just this text already."""
+    try:
+        return _read(path) == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    except OSError as error:
+        raise FleetError(f"can't make the folder of {path}: {error.strerror}") from None
+    write_atomic(path, text, mode=0o644)
 
 
 def _purpose(name: str) -> str:
     """The first comment of a packaged team."""
-    for line in read(name).splitlines():
-        if line.startswith("# "):
-            return line[2:]
-    return ""
+    return next((line[2:] for line in _packaged(name).splitlines() if line.startswith("# ")), "")

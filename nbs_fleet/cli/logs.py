@@ -88,7 +88,7 @@ def _value(value: Any) -> str:
 
 def _follow(found: Found, chosen: tuple[str, ...] | None, tails: dict[str, Tail], *, json: bool) -> None:
     """Print what is added, as it is added; ends with KeyboardInterrupt."""
-    from nbs_fleet.cli.follow import follow
+    from nbs_fleet.cli.refresh import refresh
 
     def folders() -> list[str]:
         above = [] if chosen else [os.path.join(found.paths.run, "agents")]
@@ -101,4 +101,4 @@ def _follow(found: Found, chosen: tuple[str, ...] | None, tails: dict[str, Tail]
         fresh = [Line(who, entry) for who, tail in tails.items() for entry in tail.read()]
         show(sorted(fresh, key=lambda line: line.at), json=json)
 
-    follow(folders, look)
+    refresh(folders, look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin
@@ -108,7 +109,7 @@ class Command(Struct, frozen=True):
 
 def command(name: str, run: Callable[..., int | None]) -> Command:
     """The command declared by this function's signature and docstring."""
-    about, _, examples = inspect.cleandoc(run.__doc__ or "").partition("\nFor example:\n")
+    about, examples, *_ = [*re.split(r"\n(?:For example|Examples?):\n", inspect.cleandoc(run.__doc__ or "")), ""]
     lines = tuple(line.strip() for line in examples.splitlines() if line.strip())
     fields = tuple(_field(p) for p in inspect.signature(run, eval_str=True).parameters.values())
     return Command(name, run, about.strip(), lines, fields)

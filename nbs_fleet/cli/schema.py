@@ -11,6 +11,6 @@ def schema() -> None:
     For example:
         nbs-fleet schema
     """
-    from nbs_fleet.spec.schema_json import text
+    from nbs_fleet.spec.schema_json import schema_text
 
-    output.say(text().rstrip("\n"))
+    output.say(schema_text().rstrip("\n"))

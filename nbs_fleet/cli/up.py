@@ -8,7 +8,7 @@ import time
 from typing import Annotated
 
 from nbs_fleet.cli import output, words
-from nbs_fleet.cli.follow import Waited, follow, is_up
+from nbs_fleet.cli.waiting import Waited, follow, is_up
 from nbs_fleet.cli.params import File, Json, Only, opt
 from nbs_fleet.model import AgentState
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan, Step, Verb

@@ -30,7 +30,7 @@ from nbs_fleet.model import ProcId
 if TYPE_CHECKING:
     import libtmux
 
-_NO_SERVER = ("no server running", "error connecting", "server exited", "lost server", "no current session")
+_NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
 _DYING = 10.0
 """Seconds that an old server gets to be gone."""
 
@@ -95,17 +95,19 @@ class Tmux:
         command = first_command if len(first_command) > 1 else ("/usr/bin/env", *first_command)
         args = ("new-session", "-d", "-s", check_session(session), "-x", str(columns), "-y", str(height), "-n", "fleet")
         argv = ["tmux", "-u", "-S", self.socket, "-f", self.conf, *args, "--", *command]
+        said = "no session"
         for _ in range(3):
             before = self._server()
             _, err = self._call(argv, args, None, 20.0, _utf8(clean))
             after = self._server()
             if err is None and after is not None and self.has_session(session):
                 return
+            said = err or said
             if err is not None and not any(text in err for text in _NO_SERVER):
-                raise TmuxError(f"tmux new-session: {err}")
+                break
             if before is not None:
                 processes.wait_exit(before, _DYING)
-        raise TmuxError("tmux new-session: the session was lost at once", hint="See `nbs-fleet doctor`.")
+        raise TmuxError(f"tmux new-session: {said}", hint="See `nbs-fleet doctor`.")
 
     def has_session(self, session: str) -> bool:
         """Whether the server runs and has a session of exactly this name."""

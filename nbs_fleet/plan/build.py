@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.plan.layout import Place, place
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.plan.prompts import PlanProblem, find, render, variables
+from nbs_fleet.plan.prompts import find, variables
+from nbs_fleet.plan.sandbox import PlanProblem, Renderer
 from nbs_fleet.plan.types import SAME_SESSION, AgentPlan, Plan
 from nbs_fleet.plan.waves import waves
 from nbs_fleet.spec.team import Agent, Team
@@ -35,7 +36,8 @@ def build(
     `placed`: handle -> place of the panes that exist, which stay where they are.
     TeamFileError lists everything that is wrong with the prompts; FleetError a cycle in `depends_on`.
     """
-    texts = {agent.handle: _prompt(team, agent, prompts) for agent in team.agents}
+    renderer = Renderer(prompts)
+    texts = {agent.handle: _prompt(team, agent, prompts, renderer) for agent in team.agents}
     problems = dict.fromkeys(str(text) for text in texts.values() if isinstance(text, PlanProblem))
     if problems:
         raise TeamFileError(
@@ -81,12 +83,12 @@ def without_values(agent: Agent) -> Agent:
     return replace(agent, env=dict.fromkeys(agent.env, ""))
 
 
-def _prompt(team: Team, agent: Agent, prompts: Mapping[str, str]) -> str | PlanProblem | None:
+def _prompt(team: Team, agent: Agent, prompts: Mapping[str, str], renderer: Renderer) -> str | PlanProblem | None:
     """The rendered prompt. One of nothing but whitespace is no prompt: a client would take it as an empty turn."""
     template = find(team, agent, prompts)
     if template is None or isinstance(template, PlanProblem):
         return template
-    text = render(template, prompts, variables(team, agent))
+    text = renderer.render(template, variables(team, agent))
     return None if isinstance(text, str) and not text.strip() else text
 
 

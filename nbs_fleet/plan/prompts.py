@@ -1,67 +1,15 @@
-"""Prompt templates: Jinja2 in a sandbox, text in and text out, every mistake with its file and line."""
+"""Prompts: which template an agent has, which files that takes, and what it can name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from itertools import chain
-from posixpath import dirname, join, normpath
-from types import TracebackType
+from collections.abc import Callable, Mapping
+from posixpath import dirname
 from typing import Any
 
-from jinja2 import (
-    BaseLoader,
-    StrictUndefined,
-    TemplateError,
-    TemplateNotFound,
-    TemplateRuntimeError,
-    TemplateSyntaxError,
-    UndefinedError,
-)
-from jinja2 import meta as jinja_meta
-from jinja2 import nodes as jinja_nodes
-from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import missing
-from msgspec import Struct
-
+from nbs_fleet.plan.sandbox import PACKAGED, PlanProblem, Template, includes
 from nbs_fleet.spec.team import Agent, Team
 
-PACKAGED = "template:"
-"""Begins the key of a template that comes with nbs-fleet."""
-
-LIMIT = 100_000
-"""The largest prompt, in bytes of UTF-8: Linux takes 131,071 bytes in one argument."""
-
-_STEPS = 100_000
-"""Loop turns and calls that one prompt may take: far more than text needs, and done within a second."""
-
-_LONGEST = 1_000_000
-"""The longest text or list that a multiplication may make."""
-
-_RETURNS = "\u205f\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u3000\x1c\x1d\x1e\x1f"
-"""Candidates to stand in for a carriage return: whitespace to Jinja2, and hardly ever in a prompt."""
-
-
-class PlanProblem(Struct, frozen=True):
-    """One thing that keeps a plan from being made: where (a file, or a place in the team file), line, words."""
-
-    where: str
-    line: int | None
-    text: str
-
-    def __str__(self) -> str:
-        at = self.where if self.line is None else f"{self.where}:{self.line}"
-        return f"{at}: {self.text}"
-
-
-class Template(Struct, frozen=True):
-    """A prompt's text, where it comes from (for messages), and the folder its includes may come from."""
-
-    where: str
-    text: str
-    folder: str | None = None
+__all__ = ["PACKAGED", "collect", "find", "variables"]
 
 
 def variables(team: Team, agent: Agent) -> dict[str, Any]:
@@ -104,246 +52,25 @@ def collect(team: Team, read: Callable[[str], str | None]) -> dict[str, str]:
     `read` gives the text of an absolute path or of `template:NAME`, newlines untouched; None if there is no such file.
     """
     prompts: dict[str, str] = {}
+    seen: set[tuple[str, str | None]] = set()
     for agent in team.agents:
         ahead = [agent.prompt] if agent.prompt else []
         folder = _folder(agent.prompt or team.file)
         if agent.prompt_text is not None:
             folder = dirname(team.file)
             ahead = list(includes(Template("", agent.prompt_text, folder)))
-        seen: set[str] = set()
         while ahead:
             key = ahead.pop()
+            if (key, folder) in seen:
+                continue
+            seen.add((key, folder))
             text = prompts.get(key) or read(key)
-            if key not in seen and text is not None:
-                seen.add(key)
+            if text is not None:
                 prompts[key] = text
                 ahead += includes(Template(key, text, folder))
     return prompts
 
 
-def includes(template: Template) -> tuple[str, ...]:
-    """Keys of `prompts` that the template's includes may need, for whoever reads them in; () if it does not parse.
-
-    For `{% include "NAME" %}`: NAME in the template's folder, and the packaged template NAME.
-    """
-    environment = _Environment(_Loader({}, template.folder, _FIRST_RETURN))
-    try:
-        names = jinja_meta.find_referenced_templates(environment.parse(_conceal(template.text, _FIRST_RETURN)))
-        return tuple(chain.from_iterable(_places(name, template.folder) for name in names if name))
-    except TemplateError:
-        return ()
-
-
-def render(template: Template, prompts: Mapping[str, str], values: Mapping[str, Any]) -> str | PlanProblem:
-    """The prompt's text. What stands outside Jinja2's marks survives byte for byte, CR and final newlines included.
-
-    A problem is: a mistake in the template or in what it includes, a name that is not defined, something the
-    sandbox forbids, a loop that takes too long, a text over LIMIT bytes, a NUL, a text that is no UTF-8.
-    """
-    stand_in = _stand_in(chain([template.text], prompts.values(), _texts(values)))
-    environment = _Environment(_Loader({**prompts, template.where: template.text}, template.folder, stand_in))
-    try:
-        pieces = environment.get_template(template.where).generate(dict(values))
-        text = _gather(pieces, stand_in)
-    except TemplateSyntaxError as error:
-        return PlanProblem(error.filename or template.where, error.lineno, str(error.message))
-    except UndefinedError as error:
-        where, line = _at(error.__traceback__, environment.known, template.where)
-        return PlanProblem(where, line, _undefined(str(error.message), values))
-    except (TemplateError, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        # All of these come from what the template itself says: a filter on the wrong type, a division by zero, ...
-        where, line = _at(error.__traceback__, environment.known, template.where)
-        return PlanProblem(where, line, _words(error))
-    fault = _fault(text)
-    return PlanProblem(template.where, None, fault) if fault else text
-
-
-class _TooLongError(TemplateError):
-    """The output passed the limit; the rest is not worth making."""
-
-
-class _Missing(StrictUndefined):
-    """An undefined value; for a missing key it says which there are."""
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        hint: str | None = None,
-        obj: Any = missing,
-        name: str | None = None,
-        exc: type[TemplateRuntimeError] = UndefinedError,
-    ) -> None:
-        if hint is None and isinstance(obj, Mapping):
-            hint = f"there is no key {name!r}{_instead(str(name), obj)}"
-        super().__init__(hint, obj, name, exc)
-
-
-class _Loader(BaseLoader):
-    """Templates out of a mapping: an include is looked for beside the prompt, then among the packaged ones."""
-
-    def __init__(self, texts: Mapping[str, str], folder: str | None, stand_in: str) -> None:
-        self.texts = texts
-        self.folder = folder
-        self.stand_in = stand_in
-        self.known: set[str] = set()
-
-    def get_source(self, environment: Any, template: str) -> tuple[str, str, None]:
-        del environment
-        keys = (template,) if not self.known else _places(template, self.folder)
-        for key in keys:
-            if key in self.texts:
-                self.known.add(key)
-                return _conceal(self.texts[key], self.stand_in), key, None
-        raise TemplateNotFound(template, f"no template {template!r} beside the prompt or among the packaged ones")
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, with a bound on the work that one rendering may do."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def __init__(self, loader: _Loader) -> None:
-        super().__init__(loader=loader, undefined=_Missing, keep_trailing_newline=True, cache_size=0)
-        self.known = loader.known
-        self.steps = 0
-        self.filters["_counted"] = self._counted
-        # The same file must give the same prompt each time, or every `up` would restart the agent.
-        del self.filters["random"], self.globals["lipsum"]
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> jinja_nodes.Template:
-        """Parse, and count the turns of each loop."""
-        tree = super()._parse(source, name, filename)
-        for loop in tree.find_all(jinja_nodes.For):
-            loop.iter = jinja_nodes.Filter(loop.iter, "_counted", [], [], None, None, lineno=loop.lineno)
-        return tree
-
-    def _counted(self, items: Iterable[Any]) -> Iterable[Any]:
-        for item in items:
-            self._step()
-            yield item
-
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > _STEPS:
-            raise SecurityError(f"takes more than {_STEPS} loop turns and calls")
-
-    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        self._step()
-        return super().call(context, obj, *args, **kwargs)
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" or _length(left) * _number(right) > _LONGEST or _length(right) * _number(left) > _LONGEST:
-            raise SecurityError(f"the result of {operator} may be too large")
-        return super().call_binop(context, operator, left, right)
-
-
-_FIRST_RETURN = _RETURNS[0]
-
-
-def _conceal(text: str, stand_in: str) -> str:
-    """Jinja2 makes every line end a plain newline (3.1, read in its lexer); a stand-in saves the returns."""
-    return text.replace("\r", stand_in)
-
-
-def _stand_in(texts: Iterable[str]) -> str:
-    """A character that is whitespace to Jinja2 and occurs nowhere else."""
-    candidates = _RETURNS
-    for text in texts:
-        candidates = "".join(c for c in candidates if c not in text)
-    return candidates[0] if candidates else "\r"
-
-
-def _gather(pieces: Iterable[str], stand_in: str) -> str:
-    """Join what the template gives, but stop where it is too long anyway."""
-    texts: list[str] = []
-    size = 0
-    for piece in pieces:
-        texts.append(piece)
-        size += len(piece)
-        if size > LIMIT:
-            break
-    text = "".join(texts).replace(stand_in, "\r")
-    if size > LIMIT:
-        raise _TooLongError(f"the prompt is longer than {LIMIT // 1000} kB")
-    return text
-
-
-def _fault(text: str) -> str | None:
-    """What is wrong with a rendered prompt as an argument of a program."""
-    if "\0" in text:
-        return "the prompt holds a NUL character, which no program can be given"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "the prompt holds characters that are no valid UTF-8"
-    return f"the prompt is {size} bytes long; at most {LIMIT} ({LIMIT // 1000} kB)" if size > LIMIT else None
-
-
 def _folder(key: str) -> str | None:
     """The folder that a template's includes may come from; a packaged one's come from the packaged ones only."""
     return None if key.startswith(PACKAGED) else dirname(key)
-
-
-def _places(name: str, folder: str | None) -> tuple[str, ...]:
-    """Where an include may be: nowhere for a name that leaves the folder."""
-    if name.startswith(PACKAGED):
-        return (name,)
-    if name.startswith("/") or normpath(name).startswith(".."):
-        return ()
-    packaged = PACKAGED + normpath(name)
-    return (packaged,) if folder is None else (normpath(join(folder, name)), packaged)
-
-
-def _at(trace: TracebackType | None, known: set[str], where: str) -> tuple[str, int | None]:
-    """The template and line that an error comes from: the innermost frame that is a template's."""
-    found: tuple[str, int | None] = (where, None)
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename in known:
-            found = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        trace = trace.tb_next
-    return found
-
-
-def _undefined(message: str, values: Mapping[str, Any]) -> str:
-    """Jinja2's words for an undefined name, with what there is instead."""
-    name = message.split("'")[1] if message.endswith("' is undefined") else None
-    return message if name is None else message + _instead(name, values)
-
-
-def _instead(name: str, known: Iterable[str]) -> str:
-    """The second half of a sentence about a name that is not there: what was meant, or what there is."""
-    names = sorted(str(one) for one in known)
-    near = get_close_matches(name, names, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return f"; there are: {', '.join(names)}" if names else "; there are none"
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "includes or calls itself without end"
-    if isinstance(error, MemoryError):
-        return "needs more memory than there is"
-    return str(error) or type(error).__name__
-
-
-def _texts(value: Any) -> Iterable[str]:
-    """All texts inside a value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts(key)
-            yield from _texts(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _texts(item)
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, (str, list, tuple)) else 0
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) else 0

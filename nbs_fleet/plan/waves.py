@@ -14,7 +14,11 @@ def waves(agents: Sequence[Agent]) -> dict[str, int]:
     A base handle in `depends_on` stands for all its copies; a name that is not on the team is nothing to wait for
     (the team file's own checks refuse it). FleetError names the agents of a cycle.
     """
-    needs = {agent.handle: _needs(agent, agents) for agent in agents}
+    copies: dict[str, dict[str, None]] = {}
+    for agent in agents:
+        copies.setdefault(agent.base, {})[agent.handle] = None
+        copies.setdefault(agent.handle, {})[agent.handle] = None
+    needs = {a.handle: tuple(h for name in a.depends_on for h in copies.get(name, ())) for a in agents}
     placed: dict[str, int] = {}
     while len(placed) < len(needs):
         ready = [h for h, wanted in needs.items() if h not in placed and all(w in placed for w in wanted)]
@@ -25,11 +29,6 @@ def waves(agents: Sequence[Agent]) -> dict[str, int]:
             )
         placed |= {handle: 1 + max((placed[w] for w in needs[handle]), default=-1) for handle in ready}
     return {agent.handle: placed[agent.handle] for agent in agents}
-
-
-def _needs(agent: Agent, agents: Sequence[Agent]) -> tuple[str, ...]:
-    wanted = frozenset(agent.depends_on)
-    return tuple(other.handle for other in agents if other.handle in wanted or other.base in wanted)
 
 
 def _circle(needs: Mapping[str, tuple[str, ...]], placed: Mapping[str, int]) -> list[str]:

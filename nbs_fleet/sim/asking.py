@@ -103,7 +103,7 @@ class Questions(Dialog):
     """AskUserQuestion: one tab per question, with a last tab to submit when there are several or many may be chosen."""
 
     def __init__(self, questions: list[Json]) -> None:
-        super().__init__(lambda _columns: [], [], indent="")
+        super().__init__(lambda _columns: [], [], indent="", spaced=False)
         self.questions = questions
         self.at = 0
         self.answers: dict[str, list[str]] = {}

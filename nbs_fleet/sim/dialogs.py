@@ -42,6 +42,7 @@ class Dialog:
         cursor: int = 0,
         waiting_for: str | None = "permission prompt",
         title: str = "",
+        spaced: bool = True,
     ) -> None:
         self.head = head
         self.options = options
@@ -50,6 +51,7 @@ class Dialog:
         self.cursor = cursor
         self.waiting_for = waiting_for
         self.title = title
+        self.spaced = spaced
         self.typed = ""
 
     def lines(self, columns: int) -> list[str]:

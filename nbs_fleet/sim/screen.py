@@ -128,9 +128,9 @@ def user_lines(text: str, columns: int) -> list[str]:
     return [("❯ " if i == 0 else "  ") + line for i, line in enumerate(wrap(text, columns - 4))]
 
 
-def said_lines(text: str, columns: int) -> list[str]:
-    """A reply, a notice or the head of a tool call."""
-    return [("● " if i == 0 else "  ") + line for i, line in enumerate(wrap(text.strip("\n"), columns - 4))]
+def said_lines(text: str, columns: int, margin: int) -> list[str]:
+    """A reply or the head of a tool call (margin 2), or a notice or error of the client's own (margin 10)."""
+    return [("● " if i == 0 else "  ") + line for i, line in enumerate(wrap(text.strip("\n"), columns - margin))]
 
 
 def result_lines(text: str, columns: int) -> list[str]:

@@ -18,8 +18,8 @@ _PLAN = "# Plan\n\n1. step one\n2. step two"
 class Reply(NamedTuple):
     """One answer. `wait` seconds pass before it begins, then its text comes over `stream` seconds.
 
-    With `status` the request fails with that HTTP status instead, `times` times in a row; with `failure` it fails
-    as a scenario says; `broken` ends it in mid-stream with that error type.
+    With `status` the request fails with that HTTP status instead, `times` times for the same `key`; with `failure` it
+    fails as a scenario says; `broken` ends it in mid-stream with that error type.
     """
 
     text: str = ""
@@ -31,9 +31,9 @@ class Reply(NamedTuple):
     stop_reason: str = "end_turn"
     status: int | None = None
     times: int = 0
+    key: str = ""
     failure: Failure | None = None
     broken: str | None = None
-    thinking: float = 0.0
 
 
 def text_of(message: Json) -> str:
@@ -50,15 +50,19 @@ def _plain(text: str) -> str:
     return _REMINDER.sub(lambda m: m[0] if _DIRECTIVE.search(m[0]) else "", text)
 
 
-def due(messages: list[Json]) -> tuple[str, str] | None:
-    """The directive that is due: of the last message that holds some, the one after the replies it already got."""
+def due(messages: list[Json]) -> tuple[str, str, str] | None:
+    """The directive that is due: of the last message that holds some, the one after the replies it already got.
+
+    Returns verb, text, and a key that stays the same for as long as the same request is repeated.
+    """
     for i in range(len(messages) - 1, -1, -1):
         if messages[i].get("role") not in {"user", "system"}:
             continue
-        steps = _DIRECTIVE.findall(_plain(text_of(messages[i])))
+        text = _plain(text_of(messages[i]))
+        steps = _DIRECTIVE.findall(text)
         if steps:
             index = sum(1 for m in messages[i + 1 :] if m.get("role") == "assistant")
-            return steps[index] if index < len(steps) else None
+            return (*steps[index], f"{i}:{index}:{text}") if index < len(steps) else None
     return None
 
 
@@ -97,10 +101,8 @@ def obey(verb: str, text: str, plan_path: str) -> Reply:  # noqa: PLR0911 - one 
             return Reply(text)
         case "slow":
             return Reply(rest, stream=_number(head))
-        case "wait" | "hang":
+        case "wait" | "hang" | "think":
             return Reply(rest or "waited", wait=_number(head))
-        case "think":
-            return Reply(rest or "thought", wait=_number(head), thinking=_number(head))
         case "usage":
             return Reply(rest or f"claimed {head} input tokens", input_tokens=int(_number(head)))
         case "bash":
@@ -148,8 +150,13 @@ class Model:
         self.ruled = False
         self.pending: str | None = None
 
-    def reply(self, messages: list[Json], prompt: str | None, results: str, plan_path: str) -> Reply:
-        """Answer: `prompt` is what was said to it since its last answer (None: only tool results came)."""
+    def reply(
+        self, messages: list[Json], prompt: str | None, results: str, plan_path: str, chosen: str | None = None
+    ) -> Reply:
+        """Answer: `prompt` is what was said to it since its last answer (None: only tool results came).
+
+        `chosen` is what a person decided in a dialog of the last call, as JSON: rules may match that too.
+        """
         if self.steps:
             if prompt is not None:
                 self.pending = prompt
@@ -169,7 +176,11 @@ class Model:
                 return self._scripted(rule.response, rule.failure)
             self.ruled = False
         elif self.ruled:
-            return Reply("Done.")
+            rule = self._match(chosen) if chosen is not None else None
+            if rule is None:
+                return Reply("Done.")
+            self.steps = list(rule.steps)
+            return self._scripted(rule.response, rule.failure)
         return self._unscripted(messages, plan_path)
 
     def _match(self, prompt: str) -> Rule | None:
@@ -187,7 +198,7 @@ class Model:
     def _unscripted(self, messages: list[Json], plan_path: str) -> Reply:
         directive = due(messages)
         if directive is not None:
-            return obey(directive[0], directive[1], plan_path)
+            return obey(directive[0], directive[1], plan_path)._replace(key=directive[2])
         if self.scenario.default is not None:
             self.ruled = True
             return from_response(self.scenario.default, self.scenario.response_delay_ms)

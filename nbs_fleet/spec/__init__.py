@@ -1,0 +1,1 @@
+"""The team file: read, checked, and expanded into a Team."""

@@ -31,10 +31,10 @@ class RefusedError(Exception):
 
 
 def parse(text: str, shown: str = "env_file") -> dict[str, str]:
-    """Variables of `KEY=VALUE` lines; TeamFileError names each faulty line by number, never by content.
+    r"""Variables of `KEY=VALUE` lines; TeamFileError names each faulty line by number, never by content.
 
     Empty lines and lines that begin with `#` are skipped, `export` is allowed. A value is taken to the end of the
-    line, blanks around it removed; in double quotes \\n, \\t, \\r, \\", \\\\ and \\$ are escapes, in single quotes
+    line, blanks around it removed; in double quotes \n, \t, \r, \", \\ and \$ are escapes, in single quotes
     nothing is. Nothing is expanded.
     """
     values: dict[str, str] = {}

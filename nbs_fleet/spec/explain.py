@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, shown
 from nbs_fleet.spec.problems import Path, closest, printable, quoted
 from nbs_fleet.spec.schema import TeamFile
+from nbs_fleet.spec.text import flow
 
 Schema = Mapping[str, Any]
 
@@ -24,6 +24,7 @@ _KINDS = {
     "int_from_float": "a whole number",
     "float_type": "a number",
     "bool_type": "true or false",
+    "finite_number": "a finite number",
 }
 
 
@@ -83,18 +84,6 @@ def example(path: Path) -> str:
     return f"{name}: {flow(examples[0])}" if examples else ""
 
 
-def flow(value: Any) -> str:
-    """A value on one line, as one would write it in YAML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(flow(item) for item in value) + "]"
-    if isinstance(value, str):
-        simple = value and all(c.isalnum() or c in "._-/~()* $" for c in value) and value == value.strip()
-        return value if simple else json.dumps(value, ensure_ascii=False)
-    return json.dumps(value)
-
-
 def unknown_key(path: Path) -> str:
     """For a key that may not stand where it stands."""
     name, known = str(path[-1]), keys_at(path[:-1])
@@ -113,8 +102,8 @@ def unknown_key(path: Path) -> str:
 
 _PLACES: tuple[tuple[str, Path], ...] = (
     ("at the top of the file", ()),
+    ("to a role or an agent", ("roles", "x")),
     ("to an agent", ("agents", 0)),
-    ("to a role", ("roles", "x")),
     ("under sidecar", ("sidecar",)),
     ("under restart", ("restart",)),
     ("under dialogs", ("dialogs",)),
@@ -127,22 +116,22 @@ def sentence(error: Mapping[str, Any], path: Path, node: Node | None) -> str:
     kind, context = str(error["type"]), error.get("ctx", {})
     if kind == "fleet":
         return str(context["why"])
-    if kind == "missing":
-        hint = example(path)
-        return f"is missing; write {hint}" if hint else "is missing"
-    if kind == "extra_forbidden":
-        return unknown_key(path)
     if kind in _BOUNDS:
         words, name = _BOUNDS[kind]
         return f"must be {words} {context[name]:g}"
-    writer = _WRITERS.get(kind)
-    if writer is not None:
-        return writer(path, node)
     if kind in _KINDS:
         return _wrong(_KINDS[kind], path, node)
-    if kind == "finite_number":
-        return "must be a finite number"
-    return printable(str(error["msg"]).lower(), limit=200)
+    writer = _WRITERS.get(kind)
+    return writer(path, node) if writer is not None else printable(str(error["msg"]).lower(), limit=200)
+
+
+def _missing(path: Path, _node: Node | None) -> str:
+    hint = example(path)
+    return f"is missing; write {hint}" if hint else "is missing"
+
+
+def _extra(path: Path, _node: Node | None) -> str:
+    return unknown_key(path)
 
 
 def describe(node: Node | None) -> str:
@@ -198,7 +187,9 @@ def _word(path: Path, node: Node | None) -> str:
     if len(words) == 1:
         return f"{what} is not known; write {words[0]}"
     near = closest(node.text, words) if node.kind == "text" and not node.expanded else None
-    return f"{what} is not known here; " + (f"did you mean {quoted(near)}?" if near else f"possible are {', '.join(words)}")
+    return f"{what} is not known here; " + (
+        f"did you mean {quoted(near)}?" if near else f"possible are {', '.join(words)}"
+    )
 
 
 def _length(path: Path, node: Node | None) -> str:
@@ -207,10 +198,12 @@ def _length(path: Path, node: Node | None) -> str:
     least, most = schema.get("minItems", 0), schema.get("maxItems")
     need = f"{least}" if least == most else f"at least {least}"
     hint = example(path)
-    return f"has {count} items, must have {need}" + (f"; write {hint}" if hint else "")
+    return f"must have {need} item{'s' if least != 1 else ''}, not {count}" + (f"; write {hint}" if hint else "")
 
 
 _WRITERS: dict[str, Callable[[Path, Node | None], str]] = {
+    "missing": _missing,
+    "extra_forbidden": _extra,
     "string_type": _text,
     "list_type": _list,
     "model_type": _mapping,

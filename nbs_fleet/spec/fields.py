@@ -45,6 +45,11 @@ def _number(value: object) -> object:
     return exact(value) if isinstance(value, int | float) else value
 
 
+def _version(value: object) -> object:
+    """True is 1 to Python, not to people."""
+    return str(value) if isinstance(value, bool | FromVariable) else value
+
+
 def _duration(value: object) -> float:
     if isinstance(value, FromVariable):
         try:
@@ -83,12 +88,6 @@ def _as_text(value: object) -> object:
     return value.text if isinstance(value, IntText | FloatText) else value
 
 
-def _env_value(value: object) -> object:
-    if value is None or isinstance(value, bool):
-        raise fault("a variable's value is text; quote it")
-    return _as_text(value)
-
-
 def _env_name(value: str) -> str:
     if not re.fullmatch(VARIABLE, value):
         raise fault(f"{quoted(value)} can't be a variable's name; use letters, digits and _, not a digit first")
@@ -99,7 +98,7 @@ def _env_name(value: str) -> str:
 
 def _pass_name(value: str) -> str:
     if not re.fullmatch(VARIABLE + r"\*?", value):
-        raise fault(f"{quoted(written(value))} is no variable's name; write NAME or PREFIX_*")
+        raise fault(f"{quoted(written(value))} is not a variable's name; write NAME or PREFIX_*")
     return str(value)
 
 
@@ -112,7 +111,7 @@ def _named(pattern: str, what: str, rule: str) -> Callable[[str], str]:
         near = re.sub(r"[^A-Za-z0-9_-]+", "-", str(value)).strip("-_")
         near = near.lower() if what == "team name" else near
         fits = not isinstance(value, FromVariable) and near != value and shape.fullmatch(near)
-        raise fault(f"{quoted(written(value))} is no {what}; " + (f"did you mean {quoted(near)}?" if fits else rule))
+        raise fault(f"{quoted(written(value))} is not a {what}; " + (f"did you mean {quoted(near)}?" if fits else rule))
 
     return check
 
@@ -154,18 +153,20 @@ def _one_or_more(value: object) -> object:
 
 def _quiet(value: str) -> str:
     if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value):
-        raise fault(f"{quoted(written(value))} is no time of day; write 22:00-07:00")
+        raise fault(f"{quoted(written(value))} is not a time of day; write 22:00-07:00")
     return str(value)
 
 
 def _url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s/]+\S*", value):
-        raise fault(f"{quoted(written(value))} is no address; write https://host/path")
+        raise fault(f"{quoted(written(value))} is not an address; write https://host/path")
     return str(value)
 
 
 WORD = BeforeValidator(_unwrap)
 """For fixed words: text from a variable is compared as plain text."""
+
+VERSION = BeforeValidator(_version)
 
 _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 _LOOSE = WithJsonSchema({"type": ["string", "number"]})
@@ -174,12 +175,16 @@ Text = Annotated[str, AfterValidator(_filled), AfterValidator(str), WithJsonSche
 Int = Annotated[int, BeforeValidator(_number)]
 Number = Annotated[float, BeforeValidator(_number)]
 Bool = Annotated[bool, BeforeValidator(_number)]
-Duration = Annotated[float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": PATTERN, "minLength": 2})]
+Duration = Annotated[
+    float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": PATTERN, "minLength": 2})
+]
 Span = Annotated[Duration, AfterValidator(_longer_than_none)]
 Argument = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), AfterValidator(str), _LOOSE]
 EnvName = Annotated[str, AfterValidator(_env_name)]
-EnvValue = Annotated[str, BeforeValidator(_env_value), AfterValidator(_passable), AfterValidator(str), _LOOSE]
-PassName = Annotated[str, AfterValidator(_pass_name), WithJsonSchema({"type": "string", "pattern": f"^{VARIABLE}\\*?$"})]
+EnvValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), AfterValidator(str), _LOOSE]
+PassName = Annotated[
+    str, AfterValidator(_pass_name), WithJsonSchema({"type": "string", "pattern": f"^{VARIABLE}\\*?$"})
+]
 FreeForm = Annotated[dict[str, Any], AfterValidator(exact)]
 Command = Annotated[
     list[Argument],

@@ -10,7 +10,7 @@ from typing import cast
 from msgspec import Struct
 
 from nbs_fleet.errors import TeamFileError
-from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq
+from nbs_fleet.spec.nodes import Map, Node, Scalar
 from nbs_fleet.spec.overlay import mapping, overlay
 from nbs_fleet.spec.positions import MAX_VALUES, parse
 from nbs_fleet.spec.problems import FileRef, Mark, Path, Problems, printable, quoted
@@ -110,7 +110,7 @@ class _Reader:
             if isinstance(item, Scalar) and item.kind == "text" and item.text:
                 found.append((("include", n), item))
             else:
-                self.problems.add(item.mark, ("include", n), "must be the path of a file; write [base.yaml]")
+                self.problems.add_once(item.mark, ("include", n), "must be the path of a file; write [base.yaml]")
         return found
 
     def _included(self, path: Path, scalar: Scalar, above: tuple[str, ...]) -> Map | None:

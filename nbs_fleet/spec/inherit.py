@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from nbs_fleet.spec.environment import Defaults
-from nbs_fleet.spec.explain import flow
 from nbs_fleet.spec.loaded import Origin
 from nbs_fleet.spec.names import Entry, Names
 from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, shown, text_of
 from nbs_fleet.spec.overlay import WHOLE, mapping, only, overlay
 from nbs_fleet.spec.problems import Path, Problems, closest, quoted, show_path
 from nbs_fleet.spec.schema import CommonFile, RoleFile
+from nbs_fleet.spec.text import flow
 
 DEFAULT_DRIVER = "claude"
 
@@ -48,7 +48,10 @@ def effective(tree: Map, entry: Entry, names: Names, defaults: Defaults, overrid
     With an `override` of the driver, what belongs to another driver's program is dropped: command, args and model.
     """
     sidecar: dict[str, Node] = {"sidecar": defaults.sidecar} if defaults.sidecar.items else {}
-    layers = [Layer("", mapping(tree.mark, sidecar, dict.fromkeys(sidecar, tree.mark))), Layer("", only(tree, _TEAM_KEYS))]
+    layers = [
+        Layer("", mapping(tree.mark, sidecar, dict.fromkeys(sidecar, tree.mark))),
+        Layer("", only(tree, _TEAM_KEYS)),
+    ]
     role = text_of(entry.node.get("role"))
     if role is not None and role in names.roles:
         layers.append(Layer(f"role {role}, ", only(names.roles[role], _ROLE_KEYS)))
@@ -105,7 +108,11 @@ def check_agents(tree: Map, names: Names, override: str | None, problems: Proble
                 if key in source.items and key not in entry.node.items and driver != mine:
                     text = f"its {key} is meant for {driver} ({source.items[key].mark.where()}), its driver is {mine}"
                     problems.warn(entry.node.mark, (*entry.path, key), f"{text}; give the agent its own {key}")
-    for path, section in (((), tree), *((("roles", k), v) for k, v in names.roles.items()), *((e.path, e.node) for e in names.entries)):
+    for path, section in (
+        ((), tree),
+        *((("roles", k), v) for k, v in names.roles.items()),
+        *((e.path, e.node) for e in names.entries),
+    ):
         mode = section.get("permission_mode")
         if isinstance(mode, Scalar) and not mode.expanded and mode.kind == "text" and mode.text not in _MODES:
             near = closest(mode.text, _MODES)

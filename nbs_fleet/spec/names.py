@@ -142,7 +142,9 @@ def _check_handles(names: Names, problems: Problems) -> None:
             problems.add(entry.handle.mark, path, f"{mine} is reserved for the nbs tools; choose another handle")
             continue
         if entry.copies and len(entry.copies[-1]) > 63:
-            problems.add(entry.handle.mark, path, f"{mine} with its number is longer than 63 characters; choose a shorter handle")
+            problems.add(
+                entry.handle.mark, path, f"{mine} with its number is longer than 63 characters; choose a shorter handle"
+            )
         clash = _clash(entry, taken, bases)
         if clash:
             problems.add(entry.handle.mark, path, clash)
@@ -193,9 +195,13 @@ def _check_chat_names(tree: Map, problems: Problems) -> None:
     seen: dict[str, int] = {}
     for path, node, text in chat_names(tree):
         if text.lower() in seen:
-            problems.add(node.mark, path, f"{quoted(node.source)} is already a chat in line {seen[text.lower()]}; remove one")
+            problems.add(
+                node.mark, path, f"{quoted(node.source)} is already a chat in line {seen[text.lower()]}; remove one"
+            )
         elif "-archive" in text:
-            problems.add(node.mark, path, f"{quoted(node.source)} looks like an archive to the nbs tools; leave out -archive")
+            problems.add(
+                node.mark, path, f"{quoted(node.source)} looks like an archive to the nbs tools; leave out -archive"
+            )
         seen.setdefault(text.lower(), node.mark.line)
 
 
@@ -257,7 +263,9 @@ def _check_agent_chats(tree: Map, entry: Entry, names: Names, problems: Problems
         members = members_of(tree, item.text)
         if members is not None and not any(names.entry(m) is entry for m in members):
             problems.add(
-                item.mark, path, f"{quoted(entry.handle.source)} is not among the members of {quoted(item.source)}; add it there"
+                item.mark,
+                path,
+                f"{quoted(entry.handle.source)} is not among the members of {quoted(item.source)}; add it there",
             )
 
 
@@ -291,4 +299,6 @@ def _check_duties(tree: Map, names: Names, problems: Problems) -> None:
         copies = names.copies(agent.text)
         if len(copies) > 1:
             first = f"; name one, such as {quoted(copies[0])}" if not agent.expanded else "; name one"
-            problems.add(agent.mark, ("pythia", "agent"), f"{quoted(agent.source)} stands for {len(copies)} agents{first}")
+            problems.add(
+                agent.mark, ("pythia", "agent"), f"{quoted(agent.source)} stands for {len(copies)} agents{first}"
+            )

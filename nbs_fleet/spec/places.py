@@ -94,7 +94,11 @@ def check_places(tree: Map, names: Names, root: str, problems: Problems) -> None
             if skill_place(item) is None:
                 known = packaged("templates/skills")
                 hint = suggest(item.text, known, none="no skill is packaged")
-                problems.add(item.mark, (*path, "skills", n), f"no skill {quoted(item.source)} beside this file or packaged; {hint}")
+                problems.add(
+                    item.mark,
+                    (*path, "skills", n),
+                    f"no skill {quoted(item.source)} beside this file or packaged; {hint}",
+                )
         if path:
             _check_prompt(section, path, problems)
         if usable:
@@ -124,7 +128,9 @@ def _check_bus(node: Node | None, path: Path, root: str, problems: Problems) -> 
     for n, item in scalars(node):
         place = below(root, item.text)
         if os.path.exists(place) and not os.path.isdir(place):
-            problems.add(item.mark, (*path, n), f"{quoted(item.source)}: is not a directory; a bus is one, such as {DEFAULT_BUS}")
+            problems.add(
+                item.mark, (*path, n), f"{quoted(item.source)}: is not a directory; a bus is one, such as {DEFAULT_BUS}"
+            )
 
 
 def _check_chats(tree: Map, root: str, problems: Problems) -> None:
@@ -140,7 +146,9 @@ def _check_chats(tree: Map, root: str, problems: Problems) -> None:
             problems.add(node.mark, ("chats", n, "path"), f"{quoted(node.source)}: is a directory; name a file")
         elif isinstance(node, Scalar) and place in seen:
             problems.add(
-                node.mark, ("chats", n, "path"), f"{quoted(node.source)} is already the file of the chat {quoted(seen[place])}; choose another"
+                node.mark,
+                ("chats", n, "path"),
+                f"{quoted(node.source)} is already the file of the chat {quoted(seen[place])}; choose another",
             )
         seen.setdefault(place, name)
 
@@ -178,7 +186,9 @@ def _check_prompt(section: Map, path: Path, problems: Problems) -> None:
     if node is not None and text is not None:
         problems.add(section.keys["prompt_text"], (*path, "prompt_text"), "stands beside prompt; keep one of them")
     if isinstance(text, Scalar) and len(text.text.encode("utf-8", "replace")) > MAX_PROMPT:
-        problems.add(text.mark, (*path, "prompt_text"), f"is longer than {MAX_PROMPT} bytes; put it in a file the agent reads")
+        problems.add(
+            text.mark, (*path, "prompt_text"), f"is longer than {MAX_PROMPT} bytes; put it in a file the agent reads"
+        )
     if isinstance(node, Scalar) and node.kind == "text" and node.text:
         fault = _prompt_fault(node)
         if fault:

@@ -71,12 +71,15 @@ class _Parser:
         raise _StopReadingError
 
     def _mark(self, event: yaml.Event) -> Mark:
-        return Mark(self._ref, event.start_mark.line + 1, event.start_mark.column + 1)
+        start = event.start_mark
+        return Mark(self._ref, start.line + 1, start.column + 1) if start is not None else Mark(self._ref, 1, 1)
 
     def _count(self, mark: Mark, path: Path, size: int) -> None:
         self._values += size
         if self._values > MAX_VALUES:
-            self._stop(mark, path, f"more than {MAX_VALUES} values with aliases written out; a team file needs far fewer")
+            self._stop(
+                mark, path, f"more than {MAX_VALUES} values with aliases written out; a team file needs far fewer"
+            )
 
     def _deep(self, mark: Mark, path: Path, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -110,7 +113,11 @@ class _Parser:
             self._stop(mark, path, f"*{printable(name)} contains itself; write the value out")
         node = self._anchors.get(name)
         if node is None:
-            self._stop(mark, path, f"*{printable(name)} has no anchor &{printable(name)} before it; quote text that begins with *")
+            self._stop(
+                mark,
+                path,
+                f"*{printable(name)} has no anchor &{printable(name)} before it; quote text that begins with *",
+            )
         self._count(mark, path, node.size)
         self._deep(mark, path, depth + node.height)
         return node
@@ -166,7 +173,9 @@ class _Parser:
         if node.kind == "null":
             self._problems.add(mark, path, "a key is missing before the colon; write key: value")
         else:
-            self._problems.add(mark, path, f"the key {printable(node.text)} must be text; quote it: {quoted(node.text)}")
+            self._problems.add(
+                mark, path, f"the key {printable(node.text)} must be text; quote it: {quoted(node.text)}"
+            )
         return None
 
     def _merge(self, value: Node, items: dict[str, Node], keys: dict[str, Mark], path: Path) -> None:

@@ -68,6 +68,11 @@ class Problems:
         """Note an error."""
         self._found.append(Problem(mark, path, text))
 
+    def add_once(self, mark: Mark, path: Path, text: str) -> None:
+        """Note an error unless one is noted for this very value already."""
+        if not any(p.mark == mark and p.path == path for p in self._found):
+            self.add(mark, path, text)
+
     def warn(self, mark: Mark, path: Path, text: str) -> None:
         """Note what is allowed but probably not meant."""
         self._warned.append(Problem(mark, path, text))

@@ -38,7 +38,9 @@ def read_text(path: str) -> tuple[str, bytes]:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         line, col = _place(body[: error.start].decode("utf-8"))
-        raise UnreadableError(f"byte 0x{body[error.start]:02x} is not UTF-8; save the file as UTF-8", line, col) from None
+        raise UnreadableError(
+            f"byte 0x{body[error.start]:02x} is not UTF-8; save the file as UTF-8", line, col
+        ) from None
     found = _UNPRINTABLE.search(text)
     if found:
         line, col = _place(text[: found.start()])

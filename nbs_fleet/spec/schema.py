@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from nbs_fleet.spec.fields import (
+    VERSION,
     WORD,
     Argument,
     Bool,
@@ -236,13 +237,19 @@ class CommonFile(Strict):
 
     driver: Text | None = key("What the agent's client is", change=RESTART, default="claude", example="claude")
     command: Command | None = key(
-        "Program and first arguments; text is split like in a shell", change=RESTART, default="the driver's", example="claude"
+        "Program and first arguments; text is split like in a shell",
+        change=RESTART,
+        default="the driver's",
+        example="claude",
     )
     args: list[Argument] | None = key("More arguments", change=RESTART, default="none", example=["--verbose"])
     model: Text | None = key("Model", change=RESTART, default="the client's", example="opus")
     permission_mode: Text | None = key("Permission mode", change=RESTART, default="the client's", example="plan")
     permissions: FreeForm | None = key(
-        "Rules in the client's own syntax, passed through", change=RESTART, default="none", example={"allow": ["Bash(ls:*)"]}
+        "Rules in the client's own syntax, passed through",
+        change=RESTART,
+        default="none",
+        example={"allow": ["Bash(ls:*)"]},
     )
     dir: Text | None = key("Working directory, relative to the root", change=RESTART, default="the root", example="src")
     environment: Annotated[Literal["inherit", "clean"], WORD] | None = key(
@@ -250,10 +257,16 @@ class CommonFile(Strict):
     )
     env: dict[EnvName, EnvValue] | None = key("Variables", change=RESTART, default="none", example={"LOG": "debug"})
     env_pass: list[PassName] | None = key(
-        "Variables (or PREFIX_*) of the caller that pass a clean environment", change=RESTART, default="none", example=["CI"]
+        "Variables (or PREFIX_*) of the caller that pass a clean environment",
+        change=RESTART,
+        default="none",
+        example=["CI"],
     )
     env_file: Text | None = key(
-        "File of KEY=VALUE lines beside this file; yours, mode 0600", change=RESTART, default="none", example="secrets.env"
+        "File of KEY=VALUE lines beside this file; yours, mode 0600",
+        change=RESTART,
+        default="none",
+        example="secrets.env",
     )
     settings: FreeForm | None = key(
         "More settings for the client, merged", change=RESTART, default="none", example={"theme": "dark"}
@@ -277,7 +290,10 @@ class RoleFile(CommonFile):
     """A reusable part of an agent's declaration."""
 
     prompt: Text | None = key(
-        "Template of the first prompt: a path beside this file, else a packaged one", change=FRESH, default="none", example="tester.md.j2"
+        "Template of the first prompt: a path beside this file, else a packaged one",
+        change=FRESH,
+        default="none",
+        example="tester.md.j2",
     )
     prompt_text: Text | None = key("The first prompt itself", change=FRESH, default="none", example="Read README.md.")
 
@@ -286,23 +302,34 @@ class AgentFile(RoleFile):
     """One agent, or `count` copies of it."""
 
     handle: Handle = key("Its name", change=OTHER_AGENT, must=True, example="ana")
-    role: Text | None = key("Role it takes keys from", change="as the keys it brings", default="none", example="reviewer")
-    count: Annotated[Int, Field(ge=1, le=500)] | None = key(
-        "Number of copies: bo-1, bo-2 ..; 1 gives bo-1", change="starts or stops copies", default="one, without a number", example=3
+    role: Text | None = key(
+        "Role it takes keys from", change="as the keys it brings", default="none", example="reviewer"
     )
-    depends_on: list[Text] | None = key("Handles that are ready before it starts", change=ORDER, default="none", example=["ana"])
+    count: Annotated[Int, Field(ge=1, le=500)] | None = key(
+        "Number of copies: bo-1, bo-2 ..; 1 gives bo-1",
+        change="starts or stops copies",
+        default="one, without a number",
+        example=3,
+    )
+    depends_on: list[Text] | None = key(
+        "Handles that are ready before it starts", change=ORDER, default="none", example=["ana"]
+    )
     chats: list[Text] | None = key("Chats it takes part in", default="all it is a member of", example=["live"])
-    bus: list[Text] | None = key("Bus directories it watches, relative to the root", default="the team's", example=[".nbs/events"])
+    bus: list[Text] | None = key(
+        "Bus directories it watches, relative to the root", default="the team's", example=[".nbs/events"]
+    )
     budget: BudgetFile | None = key("Limits of this agent", default="none", example={"hours": 8})
     notifications: list[NotificationFile] | None = key(
-        "Calls for this agent, instead of the team's", default="the team's", example=[{"on": ["failed"], "via": "desktop"}]
+        "Calls for this agent, instead of the team's",
+        default="the team's",
+        example=[{"on": ["failed"], "via": "desktop"}],
     )
 
 
 class TeamFile(CommonFile):
     """A team file."""
 
-    version: Annotated[Literal[1], WORD] = key("Version of this format", change="none", must=True, example=1)
+    version: Annotated[Literal[1], VERSION] = key("Version of this format", change="none", must=True, example=1)
     team: TeamName = key("The team's name", change=OTHER_TEAM, must=True, example="review")
     root: Text | None = key(
         "Project directory, relative to this file",
@@ -310,9 +337,18 @@ class TeamFile(CommonFile):
         default="nearest parent with .nbs or .git, else this file's folder",
         example="..",
     )
-    include: list[Text] | None = key("Files that this one stands upon", change="as the keys they bring", default="none", example=["base.yaml"])
-    vars: FreeForm | None = key("Values for prompt templates", change="as the prompts that use them", default="none", example={"project": "Widget"})
-    chats: list[Annotated[ChatFile, name_or(ChatFile)]] | None = key("Chats; the first is the main one", default="none", example=["live"])
+    include: list[Text] | None = key(
+        "Files that this one stands upon", change="as the keys they bring", default="none", example=["base.yaml"]
+    )
+    vars: FreeForm | None = key(
+        "Values for prompt templates",
+        change="as the prompts that use them",
+        default="none",
+        example={"project": "Widget"},
+    )
+    chats: list[Annotated[ChatFile, name_or(ChatFile)]] | None = key(
+        "Chats; the first is the main one", default="none", example=["live"]
+    )
     bus: list[Text] | None = key(
         "Bus directories, relative to the root", default=".nbs/events if it exists", example=[".nbs/events"]
     )
@@ -322,7 +358,9 @@ class TeamFile(CommonFile):
     pythia: Annotated[PythiaFile | None, false_or(PythiaFile)] = key(
         "A checkpoint after so many decisions", default="false", example={"every": 20, "agent": "oracle"}
     )
-    layout: LayoutFile | None = key("How panes are put into windows", change="new panes only", example={"panes_per_window": 4})
+    layout: LayoutFile | None = key(
+        "How panes are put into windows", change="new panes only", example={"panes_per_window": 4}
+    )
     budget: BudgetFile | None = key("Limits of the whole team", default="none", example={"hours": 8})
     notifications: list[NotificationFile] | None = key(
         "Calls outside the terminal", default="none", example=[{"on": ["attention"], "via": "desktop"}]

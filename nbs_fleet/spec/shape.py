@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from pydantic import ValidationError
 
@@ -16,6 +17,7 @@ from nbs_fleet.spec.schema import TeamFile
 def check_shape(tree: Map, problems: Problems) -> None:
     """Add a problem for each value that the schema forbids."""
     _scalars(tree, (), problems)
+    _rules(tree, problems)
     try:
         TeamFile.model_validate(plain(tree))
     except ValidationError as error:
@@ -29,14 +31,14 @@ def _note(tree: Map, error: dict[str, object], problems: Problems) -> None:
     of_key = bool(path) and path[-1] == "[key]"
     path = path[:-1] if of_key else path
     node, done, key_mark = find(tree, path)
-    if isinstance(node, Scalar) and node.kind == "null" and error["type"] != "fleet":
+    if isinstance(node, Scalar) and node.kind == "null":
         return
     if error["type"] == "missing":
         problems.add(node.mark if node is not None else tree.mark, path, sentence(error, path, None))
         return
     mark = node.mark if node is not None else tree.mark
     at_key = of_key or error["type"] == "extra_forbidden"
-    problems.add(key_mark if at_key and key_mark is not None else mark, done, sentence(error, done, node))
+    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, sentence(error, done, node))
 
 
 def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) -> None:
@@ -44,8 +46,10 @@ def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) 
     if isinstance(node, Map):
         for key, value in node.items.items():
             if not free and isinstance(value, Scalar) and value.kind == "null":
-                problems.add(node.keys[key], (*path, key), "has no value; give one or remove it")
-            elif key != "env" or free or not _is_section(path):
+                in_env = path[-1:] == ("env",) and _is_section(path[:-1])
+                better = 'write "" for an empty one' if in_env else "give one or remove it"
+                problems.add(node.keys[key], (*path, key), f"has no value; {better}")
+            else:
                 opens = key in FREE_FORM and _is_section(path)
                 _scalars(value, (*path, key), problems, free=free or opens)
     elif isinstance(node, Seq):
@@ -69,3 +73,27 @@ def _free_scalar(node: Scalar, path: Path, problems: Problems) -> None:
 def _is_section(path: Path) -> bool:
     """The file itself, a role or an agent: where the keys of free content stand."""
     return path == () or (len(path) == 2 and path[0] in ("roles", "agents"))
+
+
+def _rules(tree: Map, problems: Problems) -> None:
+    """A rule needs what its way needs, and nothing that another way would."""
+    for path, section in _sections(tree):
+        rules = section.get("notifications")
+        for n, rule in enumerate(rules.items if isinstance(rules, Seq) else ()):
+            via = rule.get("via") if isinstance(rule, Map) else None
+            if not isinstance(rule, Map) or not isinstance(via, Scalar):
+                continue
+            at = (*path, "notifications", n)
+            for key, way, example in (("command", "command", "[notify.sh]"), ("url", "webhook", "https://host/path")):
+                if via.text == way and key not in rule.items:
+                    problems.add(rule.mark, (*at, key), f"is missing with via: {way}; write {key}: {example}")
+                elif via.text in ("desktop", "command", "webhook") and via.text != way and key in rule.items:
+                    problems.add(rule.keys[key], (*at, key), f"goes with via: {way} only; remove it")
+
+
+def _sections(tree: Map) -> Iterator[tuple[Path, Map]]:
+    yield (), tree
+    agents = tree.get("agents")
+    for n, item in enumerate(agents.items if isinstance(agents, Seq) else ()):
+        if isinstance(item, Map):
+            yield ("agents", n), item

@@ -50,7 +50,9 @@ class Variables:
         found = _NAME.fullmatch(use.group(1))
         if not found or not use.group(2):
             what = printable(use.group())
-            faults.append(f"{what} is no variable; write ${{NAME}}, ${{NAME:-default}}, ${{NAME:?message}}, or $$ for a dollar")
+            faults.append(
+                f"{what} is not a variable; write ${{NAME}}, ${{NAME:-default}}, ${{NAME:?message}}, or $$ for a dollar"
+            )
             return ""
         name, mode, rest = found.groups()
         value = self._environ.get(name)

@@ -183,12 +183,13 @@ def _gone(fleet: Fleet, life: Life, end: Exit, now: Moment) -> tuple[Fleet, tupl
         record = of.settle(record, AgentState.BACKOFF, now, until=until, restarts=record.restarts + 1)
         # Claude Code refuses an id it does not know; asking again for the same would fail for ever.
         fresh = life.fresh or end.kind is ExitKind.NO_CONVERSATION
-        life = replace(life, due=now.mono + verdict.delay, cause=end.describe(), fresh=fresh)
-    elif verdict.then == "failed":
+        life = replace(life, record=record, due=now.mono + verdict.delay, cause=end.describe(), fresh=fresh)
+        return _count_death(of.put(fleet, life), now)
+    if verdict.then == "failed":
         record = of.settle(record, AgentState.FAILED, now, detail=verdict.reason)
     else:
         record = of.settle(record, AgentState.STOPPED, now)
-    return _count_death(of.put(fleet, replace(life, record=record)), now)
+    return of.put(fleet, replace(life, record=record)), ()
 
 
 def _count_death(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:

@@ -30,6 +30,7 @@ from nbs_fleet.supervisor.fleet import (
     Ended,
     Event,
     Fleet,
+    Found,
     LaunchedAll,
     Loaded,
     Reported,
@@ -221,7 +222,8 @@ class Supervisor:
             )
         for handle, life in after.lives.items():
             old = before.lives.get(handle)
-            if old is None or old.record is not life.record:
+            # What was found was told by whoever did it.
+            if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
 
     def _secrets(self, handle: str) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ class Panes:
 
     async def _attach(self) -> None:
         try:
-            control = await Control.connect(self.tmux.socket, self._session)
+            control = await Control().connect(self.tmux.socket, self._session)
         except TmuxError:
             self._control = None
             return

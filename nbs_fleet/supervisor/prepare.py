@@ -7,21 +7,27 @@ import os
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from nbs_fleet.errors import FleetError, TeamFileError
+from nbs_fleet.errors import MissingError, TeamFileError, UnknownNameError
 from nbs_fleet.launch import registry, rundir, versions
 from nbs_fleet.launch.environment import agent_environment
 from nbs_fleet.plan.build import build
 from nbs_fleet.plan.diff import diff
-from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.layout import Place
+from nbs_fleet.plan.prompts import PACKAGED, collect
 from nbs_fleet.plan.types import Plan, Snapshot, Step
 from nbs_fleet.resources import data_dir
 from nbs_fleet.spec import envfile
-from nbs_fleet.spec.load import Loaded, load_team
+from nbs_fleet.spec.load import load_team
+from nbs_fleet.spec.loaded import Loaded
 from nbs_fleet.spec.team import Agent, Team
+from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.snapshot import take
+from nbs_fleet.supervisor.status import digest_of
 
-PACKAGED = "template:"
+MAX_TEMPLATE = 1_000_000
+"""Characters of a template that are read; what it renders to is bounded further."""
 
 
 class Prepared(Struct, frozen=True):
@@ -50,7 +56,7 @@ def prepare(
     """
     loaded = load_team(file, environ, driver=driver, known_drivers=registry.names())
     paths = rundir.run_paths(loaded.team.root, loaded.team.name, environ)
-    files = {a.handle: env_file_values(a) for a in loaded.team.agents}
+    files = {a.handle: envfile.read(a.env_file) if a.env_file else {} for a in loaded.team.agents}
     environments = {
         a.handle: agent_environment(a, environ, registry.get(a.driver).env_keys, files[a.handle])
         for a in loaded.team.agents
@@ -63,7 +69,9 @@ def prepare(
         prompts=read_prompts(loaded),
         versions=found.versions,
         env_digests={handle: _digest(values) for handle, values in files.items()},
+        placed=placed(store.read_plan(paths)),
     )
+    plan = replace(plan, sources={path: digest_of(path) for path in loaded.files})
     wanted = expand_only(loaded.team, only)
     snapshot = take(paths)
     steps = diff(plan, snapshot, only=wanted, now=now)
@@ -79,41 +87,34 @@ def expand_only(team: Team, only: tuple[str, ...] | None) -> frozenset[str] | No
         handles = {a.handle for a in team.agents if name in (a.handle, a.base)}
         if not handles:
             known = ", ".join(a.handle for a in team.agents)
-            raise FleetError(f"--only {name}: no such handle", hint=f"handles: {known}")
+            raise UnknownNameError(f"--only {name}: no such handle", hint=f"handles: {known}")
         wanted |= handles
     return frozenset(wanted)
 
 
-def env_file_values(agent: Agent) -> dict[str, str]:
-    """The variables of the agent's env_file, if it names one."""
-    if agent.env_file is None:
-        return {}
-    with open(agent.env_file, encoding="utf-8") as file:
-        return envfile.parse(file.read())
+def read_template(key: str) -> str | None:
+    """The text of a template by its key (a path, or `template:NAME` for a packaged one); None if there is none."""
+    try:
+        path = os.path.join(data_dir("templates"), key[len(PACKAGED) :]) if key.startswith(PACKAGED) else key
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read(MAX_TEMPLATE)
+    except (OSError, MissingError):
+        return None
+    except UnicodeDecodeError as error:
+        raise TeamFileError((f"{key}: not UTF-8 text ({error.reason})",)) from error
 
 
 def read_prompts(loaded: Loaded) -> dict[str, str]:
-    """The texts of all templates the team names; for a packaged one under `template:NAME`."""
-    texts: dict[str, str] = {}
-    for agent in loaded.team.agents:
-        name = agent.prompt
-        if name is None or name in texts:
-            continue
-        path = str(data_dir("templates") / name[len(PACKAGED) :]) if name.startswith(PACKAGED) else name
-        try:
-            with open(path, encoding="utf-8", newline="") as file:
-                texts[name] = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise TeamFileError((f"{loaded.team.file}: prompt {path}: {error}",)) from error
-    return texts
+    """All templates that the team's prompts need, with what they include, by key."""
+    return collect(loaded.team, read_template)
+
+
+def placed(plan: Plan | None) -> dict[str, Place]:
+    """Where the panes of the last plan are: they stay there."""
+    return {a.agent.handle: (a.window, a.slot) for a in plan.agents} if plan else {}
 
 
 def _digest(values: Mapping[str, str]) -> str:
     text = "\0".join(f"{k}={v}" for k, v in sorted(values.items()))
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16] if values else ""
 
-
-def home_of(paths: RunPaths) -> str:
-    """The run directory, shortened for people."""
-    home = os.path.expanduser("~")
-    return "~" + paths.run[len(home) :] if paths.run.startswith(home + "/") else paths.run

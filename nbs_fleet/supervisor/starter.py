@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -81,7 +82,8 @@ class Starter:
         paths = self.plan.paths.agent(agent.agent.handle)
         store.make_folders(self.plan.paths, agent.agent.handle)
         launch = driver.launch(facts)
-        for path, text in launch.files.items():
+        settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
+        for path, text in ({facts.settings_path: settings} | launch.files).items():
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             write_atomic(path, text)
         prompt: str | None = None

@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbs_fleet.plan.prompts import (
-    LIMIT,
-    PlanProblem,
-    Template,
-    collect,
-    find,
-    includes,
-    render,
-    variables,
-)
+from nbs_fleet.plan.prompts import collect, find, variables
+from nbs_fleet.plan.sandbox import LIMIT, PlanProblem, Renderer, Template, includes
 from nbs_fleet.spec.team import Agent, Chat, Team
 
 VALUES = {"handle": "ana", "vars": {"project": "Widget"}, "agents": [{"handle": "ana"}, {"handle": "bo"}]}
@@ -23,7 +15,7 @@ VALUES = {"handle": "ana", "vars": {"project": "Widget"}, "agents": [{"handle": 
 
 def said(text: str, prompts: dict[str, str] | None = None, **more: object) -> str:
     """The rendered text, or the problem's line."""
-    return str(render(Template("/p/main.j2", text, "/p"), prompts or {}, VALUES | more))
+    return str(Renderer(prompts or {}).render(Template("/p/main.j2", text, "/p"), VALUES | more))
 
 
 def test_names_are_filled_in() -> None:
@@ -120,6 +112,7 @@ def test_a_syntax_error_has_its_line() -> None:
         "{{ 'x' + 1 }}",
         "{{ handle | int('x', 1, 2, 3) }}",
         "{% for x in 5 %}{% endfor %}",
+        "{{ [1] | dictsort }}",
     ],
 )
 def test_what_the_sandbox_or_the_template_forbids_has_its_line(text: str) -> None:
@@ -138,11 +131,13 @@ def test_what_the_sandbox_or_the_template_forbids_has_its_line(text: str) -> Non
         "{{ 'x' * 10000000000 }}",
         "{{ 10000000000 * [1] }}",
         "{% include 'main.j2' %}",
+        "{% for a in 'x' %}" * 30 + "{% endfor %}" * 30,
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
         "{% for i in range(99999) %}xxxxx{% endfor %}",
     ],
 )
 def test_no_template_runs_for_ever(text: str) -> None:
-    assert isinstance(render(Template("/p/main.j2", text, "/p"), {"/p/main.j2": text}, VALUES), PlanProblem)
+    assert isinstance(Renderer({"/p/main.j2": text}).render(Template("/p/main.j2", text, "/p"), VALUES), PlanProblem)
 
 
 def test_ordinary_loops_know_their_length_and_place() -> None:

@@ -1,0 +1,122 @@
+"""Failures of the model's API: their texts, kinds and retries (Claude Code 2.1.197, measured)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbs_fleet.sim.scenario import Failure
+from nbs_fleet.sim.transcript import new_uuid
+
+Json = dict[str, Any]
+MOST = 10
+_AGAIN = "usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1)."
+
+
+class ApiError(Exception):
+    """A request that failed for good. `quiet` ones hang below the prompt instead of standing alone."""
+
+    def __init__(
+        self, text: str, kind: str, *, status: int | None = None, details: str = "", quiet: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.kind = kind
+        self.status = status
+        self.details = details
+        self.quiet = quiet
+
+
+class Retry:
+    """How long to wait before the next try; `most` from CLAUDE_CODE_MAX_RETRIES."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        given = env.get("CLAUDE_CODE_MAX_RETRIES", "")
+        self.most = int(given) if given.isdigit() else MOST
+        self.attempt = 0
+
+    def next(self, status: int) -> float | None:
+        """Seconds, or None when this status is not tried again."""
+        self.attempt += 1
+        limits = {400: 0, 403: 0, 404: 0, 413: 0, 401: 1, 529: 2}
+        if self.attempt > min(self.most, limits.get(status, self.most)):
+            return None
+        return min(32.0, 0.5 * 2 ** (self.attempt - 1))
+
+
+def from_status(status: int, *, repeated: int = 0) -> ApiError:
+    """The error of an HTTP status."""
+    if status == 400:
+        shown = (
+            "Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~1685 "
+            "tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange "
+            "conversation cannot be compacted; reduce attached files/tools or start with less context."
+        )
+        details = '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long"}}'
+        return ApiError(shown, "invalid_request", status=400, details=details, quiet=True)
+    if status == 401:
+        return ApiError("Invalid API key · Fix external API key", "authentication_failed", status=401, quiet=True)
+    if status == 403:
+        text = "Please run /login · API Error: 403 mock error 403"
+        return ApiError(text, "authentication_failed", status=403)
+    if status == 429:
+        text = (
+            "API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try "
+            "again later."
+        )
+        return ApiError(text, "rate_limit", status=429)
+    if status == 529 and repeated > 2:
+        text = "API Error: Repeated 529 Overloaded errors. The API is at capacity — this is " + _AGAIN
+        return ApiError(text, "server_error", status=529)
+    name = {500: "Internal server error", 529: "Overloaded"}.get(status, f"mock error {status}")
+    text = f"API Error: {status} {name}. This is a server-side issue, {_AGAIN}"
+    return ApiError(text, "server_error", status=status)
+
+
+def from_failure(failure: Failure) -> ApiError:
+    """The error of a scenario's failure; it comes at once, without retries."""
+    fields = failure.fields
+    match failure.kind:
+        case "network_unreachable":
+            return ApiError("API Error: Unable to connect to API (ConnectionRefused)", "server_error")
+        case "connection_timeout":
+            return ApiError("API Error: Request timed out", "server_error")
+        case "auth_error":
+            error = from_status(401)
+            error.details = str(fields.get("message", ""))
+            return error
+        case "rate_limit":
+            return from_status(429)
+        case "out_of_credits":
+            return ApiError("Credit balance is too low", "billing_error", status=400, quiet=True)
+        case "partial_response":
+            return ApiError("API Error: mock overloaded_error", "unknown")
+        case _:
+            return ApiError("API Error: Unexpected end of JSON input", "unknown")
+
+
+def synthetic(error: ApiError) -> Json:
+    """The assistant line that records an error."""
+    message = {
+        "id": new_uuid(),
+        "container": None,
+        "model": "<synthetic>",
+        "role": "assistant",
+        "stop_details": None,
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "type": "message",
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+        "content": [{"type": "text", "text": error.text}],
+        "context_management": None,
+    }
+    return {"type": "assistant", "message": message}
+
+
+def marks(error: ApiError) -> Json:
+    """The fields that mark it as an error."""
+    found: Json = {"error": error.kind, "isApiErrorMessage": True}
+    if error.status is not None:
+        found["apiErrorStatus"] = error.status
+    if error.details:
+        found["errorDetails"] = error.details
+    return found

@@ -1,0 +1,444 @@
+"""One turn: prompts in, requests to the scripted model, tool calls, Stop hooks, and how a turn can end otherwise."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Any, NamedTuple, Protocol
+
+from nbs_fleet.sim import faults
+from nbs_fleet.sim.context import MAIL_BUSY, QUEUED, reminder
+from nbs_fleet.sim.dialogs import Answer, Dialog
+from nbs_fleet.sim.hooks import Verdict
+from nbs_fleet.sim.kernel import Future, Interrupted, Loop
+from nbs_fleet.sim.script import Reply
+from nbs_fleet.sim.session import Session
+from nbs_fleet.sim.transcript import stamp
+from nbs_fleet.sim.view import PAST, Item, View
+
+Json = dict[str, Any]
+BLOCK_CAP = 9
+INTERRUPTED = "Interrupted · What should Claude do instead?"
+
+
+class Prompt(NamedTuple):
+    """Something to answer. `kind`: prompt, mail or shell. `body` is what the model gets where that differs."""
+
+    text: str
+    source: str = "typed"
+    kind: str = "prompt"
+    shown: str | None = None
+    body: str | None = None
+    at: float = 0.0
+
+
+class Front(Protocol):
+    """What a turn needs of the program around it."""
+
+    def ask(self, dialog: Dialog) -> Future[Answer]: ...
+
+    def withdraw(self) -> None: ...
+
+    def hand_over(self) -> list[Prompt]: ...
+
+    def started_shell(self, description: str, command: str) -> str: ...
+
+    def background(self) -> list[Json]: ...
+
+    def refresh(self) -> None: ...
+
+
+class Stopped(Exception):  # noqa: N818 - an ending, not an error
+    """A hook ended the turn."""
+
+
+class Turn:
+    """The work on one batch of prompts. `ended` says how: done, failed, blocked, unsent, interrupted or stopped."""
+
+    def __init__(self, loop: Loop, session: Session, view: View, front: Front) -> None:
+        self.loop = loop
+        self.session = session
+        self.view = view
+        self.front = front
+        self.ended = "done"
+        self.touched = False
+        self.partial = ""
+        self.pending: str | None = None
+        self.chosen: str | None = None
+        self.last_text = ""
+        self.active = False
+        self.blocks = 0
+        self.parent_before: str | None = None
+        self.failures: dict[str, int] = {}
+
+    async def run(self, prompts: list[Prompt]) -> None:
+        """Work it off. Never raises."""
+        begun = time.monotonic()
+        self.view.start()
+        self.front.refresh()
+        try:
+            if not await self._submit(prompts):
+                self.ended = "blocked"
+                return
+            await self._work()
+        except Interrupted:
+            self._cut(prompts)
+            return
+        except Stopped:
+            self.ended = "stopped"
+        except faults.ApiError as error:
+            self.ended = "failed"
+            await self._fail(error)
+        finally:
+            self.view.live = []
+            self.view.stop()
+        self._close(begun)
+
+    def _close(self, begun: float) -> None:
+        seconds = time.monotonic() - begun
+        from nbs_fleet.sim.screen import clock  # noqa: PLC0415
+
+        verb = PAST[int(begun * 10) % len(PAST)]
+        self.view.add(Item("done", f"✻ {verb} for {clock(seconds)}"))
+        script = self.session.transcript
+        script.add(
+            {
+                "type": "system",
+                "subtype": "turn_duration",
+                "durationMs": int(seconds * 1000),
+                "messageCount": script.count,
+                "isMeta": False,
+            }
+        )
+
+    # --- prompts
+
+    async def _submit(self, prompts: list[Prompt]) -> bool:
+        """UserPromptSubmit for each; what was not blocked is recorded and goes to the model."""
+        session = self.session
+        session.reload()
+        taken: list[str] = []
+        self.parent_before = session.transcript.parent
+        self.active = any(p.kind == "mail" for p in prompts)
+        for prompt in prompts:
+            self.view.live = [_echo(prompt)]
+            self.view.changed()
+            fields: Json = {"prompt": prompt.text}
+            if session.name is not None:
+                fields["session_title"] = session.name
+            verdicts = await session.run_hooks("UserPromptSubmit", fields)
+            self.view.live = []
+            blocked = next((v.block or v.stop for v in verdicts if v.block or v.stop), None)
+            if blocked is not None:
+                self._refuse(prompt, blocked)
+                continue
+            self.view.add(_echo(prompt))
+            self._record(prompt)
+            taken.append(prompt.body or prompt.text)
+            self._note(verdicts, "UserPromptSubmit")
+        self.pending = "\n".join(taken)
+        return bool(taken)
+
+    def _refuse(self, prompt: Prompt, reason: str) -> None:
+        text = f"UserPromptSubmit operation blocked by hook:\n{reason.rstrip()}\n\nOriginal prompt: {prompt.text}"
+        self.view.add(Item("notice", text))
+        self.session.head()
+        self.session.transcript.add(
+            {"type": "system", "subtype": "informational", "content": text, "isMeta": False},
+            level="warning",
+            preventContinuation=True,
+        )
+
+    def _record(self, prompt: Prompt) -> None:
+        session = self.session
+        session.head()
+        mail = prompt.kind == "mail"
+        content = prompt.body or prompt.text
+        session.transcript.add(
+            {
+                "promptId": session.prompt_id,
+                "type": "user",
+                "message": {"role": "user", "content": content},
+            },
+            permissionMode=session.mode,
+            origin={"kind": "task-notification" if mail else "human"},
+            promptSource="system" if mail else prompt.source,
+        )
+        session.context.user(content)
+
+    def _note(self, verdicts: list[Verdict], name: str) -> None:
+        """What UserPromptSubmit hooks say becomes system messages."""
+        session = self.session
+        for verdict in verdicts:
+            if verdict.context:
+                self.attach_context(verdict.context, name, "UserPromptSubmit", f"hook-{session.prompt_id}")
+                session.context.system(f"{name} hook additional context: {verdict.context}")
+            elif verdict.text:
+                session.context.system(f"{name} hook success: {verdict.text}")
+
+    def attach_context(self, text: str, name: str, event: str, use_id: str) -> None:
+        """The transcript's line about additional context."""
+        self.session.transcript.add(
+            {
+                "attachment": {
+                    "type": "hook_additional_context",
+                    "content": [text],
+                    "hookName": name,
+                    "toolUseID": use_id,
+                    "hookEvent": event,
+                },
+                "type": "attachment",
+            }
+        )
+
+    # --- requests
+
+    async def _work(self) -> None:
+        from nbs_fleet.sim.calls import Calls  # noqa: PLC0415 - the first turn pays for it, not the start
+
+        calls = Calls(self)
+        results = ""
+        while True:
+            for note in self.session.late:
+                self.session.context.system(note)
+            self.session.late.clear()
+            reply = await self._ask_model(results)
+            await self._receive(reply)
+            if reply.calls:
+                results = await calls.run(list(reply.calls))
+                self._take_queue()
+                continue
+            if not await self._stop_hooks():
+                return
+            results = ""
+
+    async def _ask_model(self, results: str) -> Reply:
+        session = self.session
+        retry = faults.Retry(session.env)
+        while True:
+            session.context.request(session.id, session.model_id, session.args.system)
+            reply = session.script.reply(
+                session.context.messages, self.pending, results, session.plan_path, self.chosen
+            )
+            if reply.status is not None and self._count(reply) > reply.times:
+                reply = Reply(f"recovered after {reply.times} errors")
+            if reply.status is None:
+                self.pending = self.chosen = None
+                self.view.activity = None
+                return reply
+            wait = retry.next(reply.status)
+            if wait is None:
+                raise faults.from_status(reply.status, repeated=retry.attempt)
+            shown = int(wait + 0.999)
+            self.view.activity = f"✻ API error · Retrying in {shown}s · attempt {retry.attempt}/{retry.most}"
+            self.view.changed()
+            await self.loop.after(wait)
+
+    def _count(self, reply: Reply) -> int:
+        self.failures[reply.key] = self.failures.get(reply.key, 0) + 1
+        return self.failures[reply.key]
+
+    async def _receive(self, reply: Reply) -> None:
+        """Wait for the reply, show it as it comes, record it block by block."""
+        if reply.wait:
+            await self.loop.after(reply.wait)
+        if reply.failure is not None:
+            text = str(reply.failure.fields.get("partial_text", ""))
+            if text:
+                self._say(text, None)
+            if reply.failure.kind == "connection_timeout":
+                await self.loop.after(reply.failure.fields.get("after_ms", 0) / 1000)
+            raise faults.from_failure(reply.failure)
+        if reply.stream:
+            await self._stream(reply)
+        self.partial = ""
+        self.view.live = []
+        self.view.tokens += reply.output_tokens
+        if reply.text:
+            self._say(reply.text, None if reply.broken else reply.stop_reason, reply)
+        if reply.broken:
+            raise faults.ApiError(f"API Error: mock {reply.broken}", "unknown")
+        if reply.text and not reply.calls:
+            self.session.context.assistant([{"type": "text", "text": reply.text}])
+        self.view.changed()
+
+    async def _stream(self, reply: Reply) -> None:
+        quiet = self.session.flag("prefersReducedMotion")
+        parts = re.findall(r"\S+\s*|\s+", reply.text) or [reply.text]
+        for part in parts:
+            await self.loop.after(reply.stream / len(parts))
+            self.partial += part
+            self.view.tokens += 1
+            if not quiet:
+                self.touched = True
+                self.view.live = [Item("said", self.partial)]
+                self.view.changed()
+
+    def _say(self, text: str, reason: str | None, reply: Reply | None = None) -> None:
+        self.touched = True
+        self.last_text = text
+        self.view.add(Item("said", text))
+        self.line({"type": "text", "text": text}, reason, reply)
+
+    def line(self, block: Json, reason: str | None, reply: Reply | None = None) -> str:
+        """One assistant line of the transcript."""
+        model = self.session.model_id.partition("[")[0]
+        message = {
+            "id": "msg_" + os.urandom(10).hex(),
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [block],
+            "stop_reason": reason,
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": reply.input_tokens if reply else 100,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 0,
+                "output_tokens": reply.output_tokens if reply else 20,
+            },
+            "stop_details": None,
+        }
+        request = f"req_sim_{self.session.context.requests}"
+        return self.session.transcript.add({"message": message, "requestId": request, "type": "assistant"})
+
+    def _take_queue(self) -> None:
+        """At a tool boundary what was typed meanwhile goes to the model, without UserPromptSubmit."""
+        for prompt in self.front.hand_over():
+            mail = prompt.kind == "mail"
+            self.view.add(_echo(prompt))
+            self.session.transcript.queue("remove")
+            self.session.transcript.add(
+                {
+                    "attachment": {
+                        "type": "queued_command",
+                        "prompt": prompt.text,
+                        "commandMode": "task-notification" if mail else "prompt",
+                        "origin": {"kind": "task-notification" if mail else "human"},
+                        "timestamp": stamp(prompt.at),
+                    },
+                    "type": "attachment",
+                    "timestamp": stamp(prompt.at),
+                }
+            )
+            text = MAIL_BUSY + prompt.text if mail else QUEUED.format(prompt.text)
+            self.session.context.system(text)
+            self.pending = "\n".join(part for part in (self.pending, prompt.text) if part)
+
+    # --- endings
+
+    async def _stop_hooks(self) -> bool:
+        """Stop hooks; True when one of them wants the turn to go on."""
+        session = self.session
+        fields: Json = {
+            "stop_hook_active": self.active,
+            "last_assistant_message": self.last_text,
+            "background_tasks": self.front.background(),
+            "session_crons": [],
+        }
+        verdicts = await session.run_hooks("Stop", fields)
+        if not verdicts:
+            return False
+        reasons = [v.block.rstrip("\n") for v in verdicts if v.block]
+        notes = [v.context for v in verdicts if v.context]
+        errors = [v.error for v in verdicts if v.error]
+        lines = [f"Stop hook error: {r}" for r in reasons + errors] + [f"Stop hook feedback: {n}" for n in notes]
+        if lines:
+            plural = "s" if len(verdicts) > 1 else ""
+            self.view.add(Item("said", f"Ran {len(verdicts)} stop hook{plural} (ctrl+o to expand)"))
+            self.view.add(*(Item("result", text) for text in lines))
+            self.view.alert = "Stop hook error occurred · ctrl+o to see"
+        for reason in reasons:
+            session.context.user(f"Stop hook feedback:\n{reason}")
+            session.transcript.add(
+                {"type": "user", "message": {"role": "user", "content": f"Stop hook feedback:\n{reason}"}},
+                isMeta=True,
+            )
+        for note in notes:
+            session.context.user(reminder(f"Stop hook additional context: {note}"))
+            self.attach_context(note, "Stop", "Stop", f"hook-{session.prompt_id}")
+        self._summary(verdicts, reasons + errors, notes)
+        if not (reasons or notes) or any(v.stop for v in verdicts):
+            return False
+        self.blocks += 1
+        cap = int(session.env.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or BLOCK_CAP)
+        if self.blocks >= cap:
+            self._override(cap)
+            return False
+        self.active = True
+        self.pending = "\n".join(reasons + notes)
+        return True
+
+    def _override(self, cap: int) -> None:
+        text = (
+            f"A hook blocked the turn from ending {cap} consecutive times — overriding and ending turn. For "
+            "Stop/SubagentStop hooks, check stop_hook_active in the input and return success while it's true. Set "
+            "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP to raise this limit."
+        )
+        self.view.add(Item("notice", text))
+
+    def _summary(self, verdicts: list[Verdict], errors: list[str], notes: list[str]) -> None:
+        self.session.transcript.add(
+            {
+                "type": "system",
+                "subtype": "stop_hook_summary",
+                "hookCount": len(verdicts),
+                "hookInfos": [{"command": v.command, "durationMs": v.ms} for v in verdicts],
+                "hookErrors": errors,
+                "hookAdditionalContext": notes,
+                "preventedContinuation": False,
+                "stopReason": "",
+                "hasOutput": bool(errors or notes),
+                "level": "suggestion",
+            }
+        )
+
+    async def _fail(self, error: faults.ApiError) -> None:
+        """An API error: shown, recorded as the client's own words, StopFailure instead of Stop."""
+        session = self.session
+        self.view.activity = None
+        self.view.add(Item("result" if error.quiet else "notice", error.text))
+        session.transcript.add(faults.synthetic(error), **faults.marks(error))
+        fields: Json = {"error": error.kind}
+        if error.details:
+            fields["error_details"] = error.details
+        fields["last_assistant_message"] = error.text
+        await session.run_hooks("StopFailure", fields, error.kind)
+
+    def _cut(self, prompts: list[Prompt]) -> None:
+        """Esc: take the prompt back if nothing came of it yet, else say that it was interrupted."""
+        session = self.session
+        if not self.touched and all(p.kind == "prompt" for p in prompts):
+            self.ended = "unsent"
+            session.context.drop_last_user()
+            session.transcript.parent = self.parent_before
+            echoes = len([p for p in prompts if _echo(p) in self.view.items])
+            if echoes:
+                del self.view.items[-echoes:]
+                self.view.redraw()
+            return
+        self.ended = "interrupted"
+        if self.partial:
+            self.view.add(Item("said", self.partial))
+            self.line({"type": "text", "text": self.partial.rstrip()}, None)
+            session.context.assistant([{"type": "text", "text": self.partial.rstrip()}])
+        self.view.add(Item("result", INTERRUPTED))
+        self.mark_interrupted("[Request interrupted by user]")
+
+    def mark_interrupted(self, text: str) -> None:
+        """The line that stands in for what would have come."""
+        self.session.transcript.add(
+            {
+                "promptId": self.session.prompt_id,
+                "type": "user",
+                "message": {"role": "user", "content": [{"type": "text", "text": text}]},
+            }
+        )
+        self.session.context.user(text)
+
+
+def _echo(prompt: Prompt) -> Item:
+    if prompt.kind == "mail":
+        return Item("said", prompt.shown or "")
+    return Item("user", prompt.shown or prompt.text)
