@@ -68,7 +68,11 @@ def candidates(words: list[str]) -> list[str]:
     name = next((n for n in (line, line.partition(" ")[0]) if n in COMMANDS), None)
     if name is None:
         prefix = f"{line} " if line else ""
-        names = {n[len(prefix) :].partition(" ")[0] for n in COMMANDS if n.startswith(prefix)}
+        names = {
+            n[len(prefix) :].partition(" ")[0]
+            for n, entry in COMMANDS.items()
+            if entry.summary and n.startswith(prefix)
+        }
         return sorted(n for n in names if n.startswith(last))
     if COMMANDS[name].raw:
         return []

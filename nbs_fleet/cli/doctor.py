@@ -40,7 +40,8 @@ def doctor(file: TeamFile = None, *, json: Json = False) -> int:
 def examine(file: str | None) -> list[Check]:
     """All checks, in the order in which they are shown. Raises TeamFileError for a file that can't be used."""
     environ = os.environ
-    agents, root, team = (Agent("claude", "claude", None, "claude", "."),), os.path.realpath(os.getcwd()), "team"
+    agents: tuple[Agent, ...] = (Agent("claude", "claude", None, "claude", "."),)
+    root, team = os.path.realpath(os.getcwd()), "team"
     if file is not None:
         from nbs_fleet.spec.load import load_team
 

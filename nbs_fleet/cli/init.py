@@ -52,20 +52,21 @@ def templates() -> tuple[str, ...]:
 def rendered(template: str, file: str) -> dict[str, str]:
     """The files to write: path -> text. Raises UnknownNameError with the templates there are.
 
-    The team file is fitted to its new place (its root, paths and name of the file in comments); a folder beside the
-    packaged file comes with it.
+    The team file is fitted to its new place (its root, its paths, its own name in comments); the files it names
+    beside the packaged one come with it.
     """
     folder = os.path.dirname(file)
-    root = _root(os.path.realpath(folder or "."))
-    below = os.path.relpath(os.path.realpath(os.path.join(folder, template)), root)
+    here = os.path.realpath(folder or ".")
+    root = _root(here)
     text = _packaged(template)
-    text = re.sub(r"^root: .*$", f"root: {os.path.relpath(root, os.path.realpath(folder or '.'))}", text, flags=re.M)
-    text = text.replace(f"teams/{template}{_END}", file).replace(f"teams/{template}/", f"{below}/")
+    text = re.sub(r"^root: .*$", f"root: {os.path.relpath(root, here)}", text, flags=re.MULTILINE)
+    text = text.replace(f"teams/{template}{_END}", file)
     files = {file: text}
-    beside = os.path.join(data_dir("teams"), template)
-    if os.path.isdir(beside):
-        for name in sorted(os.listdir(beside)):
-            files[os.path.join(folder, template, name)] = _read(os.path.join(beside, name))
+    for name in sorted(set(re.findall(r"\bteams/([\w.-]+/[\w./-]*\w)", text))):
+        beside = os.path.join(data_dir("teams"), name)
+        if os.path.isfile(beside):
+            files[os.path.join(folder, name)] = _read(beside)
+            files[file] = files[file].replace(f"teams/{name}", os.path.relpath(os.path.join(here, name), root))
     return files
 
 

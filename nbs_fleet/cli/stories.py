@@ -88,9 +88,8 @@ class Tail:
         self._path = path
         self._file: BufferedReader | None = None
         self._rest = b""
-        if self._open() and self._file and not from_start:
-            self._file.seek(0, os.SEEK_END)
-        self.start = self._file.tell() if self._file else 0
+        file = self._open()
+        self.start = 0 if file is None or from_start else file.seek(0, os.SEEK_END)
         """The byte of the segment at which the first entry of `read` begins."""
 
     def close(self) -> None:
@@ -99,21 +98,22 @@ class Tail:
             self._file.close()
             self._file = None
 
-    def _open(self) -> bool:
+    def _open(self) -> BufferedReader | None:
         with suppress(FileNotFoundError):
             self._file = open(self._path, "rb")  # noqa: SIM115  # stays open: a rotated segment is read to its end
-        return self._file is not None
+        return self._file
 
     def read(self) -> list[dict[str, Any]]:
         """The entries that were added since the last call."""
         entries: list[dict[str, Any]] = []
         while True:
-            if not self._file and not self._open() or not self._file:
+            file = self._file or self._open()
+            if file is None:
                 return entries
-            entries += self._whole(self._file.read())
-            if not self._rotated(self._file):
+            entries += self._whole(file.read())
+            if not self._rotated(file):
                 return entries
-            entries += self._whole(self._file.read())  # what came between the read and the rename
+            entries += self._whole(file.read())  # what came between the read and the rename
             self.close()
             self._rest = b""
 

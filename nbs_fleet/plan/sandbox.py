@@ -67,7 +67,7 @@ def includes(template: Template) -> tuple[str, ...]:
 
     For `{% include "NAME" %}`: NAME in the template's folder, and the packaged template NAME.
     """
-    environment = _Environment(_Loader({}, template.folder, _FIRST_RETURN))
+    environment = _Environment(_Loader({}, template, _FIRST_RETURN))
     try:
         names = jinja_meta.find_referenced_templates(environment.parse(_conceal(template.text, _FIRST_RETURN)))
         return tuple(chain.from_iterable(_places(name, template.folder) for name in names if name))
@@ -82,6 +82,7 @@ class Renderer:
         """`prompts`: absolute path or `template:NAME` -> text, all that may be included."""
         self._prompts = prompts
         self._candidates = _free(_RETURNS, prompts.values())
+        self._returns = any("\r" in text for text in prompts.values())
         self._environments: dict[tuple[Template, str], _Environment] = {}
 
     def render(self, template: Template, values: Mapping[str, Any]) -> str | PlanProblem:
@@ -90,8 +91,7 @@ class Renderer:
         A problem is: a mistake in the template or in what it includes, a name that is not defined, something the
         sandbox forbids, a loop that takes too long, a text over LIMIT bytes, a NUL, a text that is no UTF-8.
         """
-        # Without any free candidate a return stays as it is, and Jinja2 makes a newline of it.
-        stand_in = (_free(self._candidates, chain([template.text], _texts(values))) or "\r")[0]
+        stand_in = self._stand_in(template, values)
         environment = self._environment(template, stand_in)
         try:
             pieces = environment.get_template(template.where).generate(dict(values))
@@ -104,11 +104,17 @@ class Renderer:
         fault = _fault(text)
         return PlanProblem(template.where, None, fault) if fault else text
 
+    def _stand_in(self, template: Template, values: Mapping[str, Any]) -> str:
+        """What a return is written as meanwhile; itself (which Jinja2 makes a newline) if nothing else is left."""
+        if not self._returns and "\r" not in template.text:
+            return "\r"
+        return (_free(self._candidates, chain([template.text], _texts(values))) or "\r")[0]
+
     def _environment(self, template: Template, stand_in: str) -> _Environment:
         found = self._environments.get((template, stand_in))
         if found is None:
             texts = {**self._prompts, template.where: template.text}
-            found = _Environment(_Loader(texts, template.folder, stand_in))
+            found = _Environment(_Loader(texts, template, stand_in))
             self._environments[template, stand_in] = found
         found.steps = 0
         return found
@@ -145,15 +151,15 @@ class _Missing(StrictUndefined):
 class _Loader(BaseLoader):
     """Templates out of a mapping: an include is looked for beside the prompt, then among the packaged ones."""
 
-    def __init__(self, texts: Mapping[str, str], folder: str | None, stand_in: str) -> None:
+    def __init__(self, texts: Mapping[str, str], main: Template, stand_in: str) -> None:
         self.texts = texts
-        self.folder = folder
+        self.main = main
         self.stand_in = stand_in
         self.known: set[str] = set()
 
     def get_source(self, environment: Any, template: str) -> tuple[str, str, None]:
         del environment
-        keys = (template,) if not self.known else _places(template, self.folder)
+        keys = (template,) if template == self.main.where else _places(template, self.main.folder)
         for key in keys:
             if key in self.texts:
                 self.known.add(key)
@@ -273,7 +279,7 @@ def _instead(name: str, known: Iterable[str]) -> str:
 
 def _words(error: Exception, values: Mapping[str, Any]) -> str:
     if isinstance(error, RecursionError):
-        return "includes or calls itself without end"
+        return "is nested too deep, or includes or calls itself without end"
     if isinstance(error, MemoryError):
         return "needs more memory than there is"
     text = str(error) or type(error).__name__

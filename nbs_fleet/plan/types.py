@@ -51,6 +51,8 @@ class Plan(Struct, frozen=True):
     agents: tuple[AgentPlan, ...]
     sources: dict[str, str] = {}
     """Digest of each file the team was read from, by path: for "file changed since up"."""
+    umask: int = 0o022
+    """The file mode mask of whoever called `up`; agents work with it."""
     versions: dict[str, str] = {}
     """Client version per driver, where it was asked."""
 

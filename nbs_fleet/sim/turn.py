@@ -63,6 +63,7 @@ class Turn:
         self.front = front
         self.ended = "done"
         self.touched = False
+        self.in_tool = False
         self.partial = ""
         self.pending: str | None = None
         self.chosen: str | None = None
@@ -419,6 +420,8 @@ class Turn:
                 self.view.redraw()
             return
         self.ended = "interrupted"
+        if self.in_tool:
+            return
         if self.partial:
             self.view.add(Item("said", self.partial))
             self.line({"type": "text", "text": self.partial.rstrip()}, None)

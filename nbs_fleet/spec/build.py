@@ -11,7 +11,7 @@ import msgspec
 from nbs_fleet.spec.environment import Defaults
 from nbs_fleet.spec.inherit import DEFAULT_DRIVER, Effective, effective, leaves, origin, origins_of
 from nbs_fleet.spec.loaded import Origin
-from nbs_fleet.spec.names import Entry, Names, chat_names, members_of
+from nbs_fleet.spec.names import Entry, Names, chat_names
 from nbs_fleet.spec.nodes import Map, Scalar, Seq, plain, scalars, text_of
 from nbs_fleet.spec.places import below, beside, bus_of, chat_path, prompt_place, skill_place
 from nbs_fleet.spec.problems import FileRef, show_path
@@ -121,9 +121,9 @@ def _agents(context: Context, entry: Entry, values: Effective, team: dict[str, A
 
 def _memberships(context: Context, handle: str) -> list[str]:
     names: list[str] = []
-    for _, _, chat in chat_names(context.tree):
-        members = members_of(context.tree, chat)
-        if members is None or any(handle in context.names.copies(member) for member in members):
+    for _, _, _, chat in chat_names(context.tree):
+        members = context.names.members[chat]
+        if members is None or handle in members:
             names.append(chat)
     return names
 

@@ -153,7 +153,8 @@ def _wrong(wanted: str, path: Path, node: Node | None) -> str:
 def _text(path: Path, node: Node | None) -> str:
     if isinstance(node, Scalar):
         if node.kind in ("bool", "yesno"):
-            return f"{node.text} means {str(shown(node)).lower()} in YAML; for text write {quoted(node.text)}"
+            means = f"means {str(shown(node)).lower()}" if node.kind == "yesno" else "is a truth value"
+            return f"{node.text} {means} in YAML; for text write {quoted(node.text)}"
         return f"{printable(node.text)} is a number; for text write {quoted(node.text)}"
     return _wrong("text", path, node)
 
@@ -195,10 +196,15 @@ def _word(path: Path, node: Node | None) -> str:
 def _length(path: Path, node: Node | None) -> str:
     count = len(node.items) if isinstance(node, Seq) else 0
     schema = _branch(schema_at(path), "items")
-    least, most = schema.get("minItems", 0), schema.get("maxItems")
-    need = f"{least}" if least == most else f"at least {least}"
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and count < least:
+        need = f"{least}" if least == most else f"at least {least}"
+    else:
+        need = f"{most}" if least == most else f"at most {most}"
     hint = example(path)
-    return f"must have {need} item{'s' if least != 1 else ''}, not {count}" + (f"; write {hint}" if hint else "")
+    return f"must have {need} item{'' if need.split()[-1] == '1' else 's'}, not {count}" + (
+        f"; write {hint}" if hint else ""
+    )
 
 
 _WRITERS: dict[str, Callable[[Path, Node | None], str]] = {

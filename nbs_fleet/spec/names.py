@@ -13,6 +13,7 @@ RESERVED = ("team", "sidecar", "system", "hub", "chat-repair", "nbs-chat", "nbs-
 """Names that the nbs tools use for themselves."""
 
 MAX_AGENTS = 500
+MAX_CHATS = 100
 
 
 class Entry(Struct, frozen=True):
@@ -27,49 +28,48 @@ class Entry(Struct, frozen=True):
 
 
 class Names(Struct, frozen=True):
-    """What is declared. `whole` is false where a faulty item hides names; then a missing name is no error."""
+    """What is declared.
+
+    `owners` maps a base handle and each of its copies to its item; `members` a chat to the handles that take part
+    (None: all). `whole` is false where a faulty item hides names; then a name that is missing is no error.
+    """
 
     entries: tuple[Entry, ...]
+    owners: dict[str, Entry]
     roles: dict[str, Map]
-    chats: tuple[str, ...]
+    members: dict[str, frozenset[str] | None]
     whole: bool
 
     def copies(self, name: str) -> tuple[str, ...]:
         """The handles that a name stands for: all copies of a base handle, or the one agent itself."""
-        for entry in self.entries:
-            if name == entry.base:
-                return entry.copies
-            if name in entry.copies:
-                return (name,)
-        return ()
-
-    def entry(self, name: str) -> Entry | None:
-        """The item of `agents` that a base handle or a handle belongs to."""
-        return next((e for e in self.entries if name == e.base or name in e.copies), None)
-
-    def handles(self) -> list[str]:
-        """All names that stand for agents, for suggestions."""
-        return list(dict.fromkeys(h for e in self.entries for h in (e.base, *e.copies[:20])))
+        entry = self.owners.get(name)
+        if entry is None:
+            return ()
+        return entry.copies if name == entry.base else (name,)
 
 
 def names_of(tree: Map) -> Names:
     """Collect the declared names; values of the wrong kind are left out (the shape check names them)."""
-    entries: list[Entry] = []
-    declared = tree.get("agents")
+    declared, chats = tree.get("agents"), tree.get("chats")
     items = declared.items if isinstance(declared, Seq) else ()
+    entries: list[Entry] = []
+    owners: dict[str, Entry] = {}
     for n, item in enumerate(items[: MAX_AGENTS + 1]):
-        entry = _entry(n, item)
+        entry = _entry(n, item, room=2 * MAX_AGENTS - len(owners))
         if entry is not None:
             entries.append(entry)
+            for name in (entry.base, *entry.copies):
+                owners.setdefault(name, entry)
     roles = tree.get("roles")
     found = {k: v for k, v in roles.items.items() if isinstance(v, Map)} if isinstance(roles, Map) else {}
-    chats = [text for _, _, text in chat_names(tree)]
-    chat_items = tree.get("chats")
-    whole = len(entries) == len(items) and len(chats) == (len(chat_items.items) if isinstance(chat_items, Seq) else 0)
-    return Names(tuple(entries), found, tuple(dict.fromkeys(chats)), whole)
+    bare = Names(tuple(entries), owners, found, {}, whole=True)
+    named = list(chat_names(tree))
+    members = {text: _members(bare, item) for item, _, _, text in named}
+    whole = len(entries) == len(items) and len(named) == (len(chats.items) if isinstance(chats, Seq) else 0)
+    return Names(bare.entries, owners, found, members, whole)
 
 
-def _entry(n: int, item: Node) -> Entry | None:
+def _entry(n: int, item: Node, room: int) -> Entry | None:
     handle = item.get("handle") if isinstance(item, Map) else None
     base = text_of(handle)
     if not isinstance(item, Map) or not isinstance(handle, Scalar) or base is None:
@@ -79,28 +79,38 @@ def _entry(n: int, item: Node) -> Entry | None:
     if isinstance(count_node, Scalar):
         digits = count_node.text
         count = int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 7 else 1
-    copies = (base,) if count is None else tuple(f"{base}-{i}" for i in range(1, min(count, MAX_AGENTS) + 1))
+    copies = (base,) if count is None else tuple(f"{base}-{i}" for i in range(1, min(count, room) + 1))
     return Entry(("agents", n), item, base, handle, copies, count)
 
 
-def chat_names(tree: Map) -> Iterator[tuple[Path, Scalar, str]]:
-    """Each declared chat: where its name stands, and the name."""
+def _members(names: Names, chat: Node) -> frozenset[str] | None:
+    listed = chat.get("members") if isinstance(chat, Map) else None
+    if listed is None:
+        return None
+    return frozenset(handle for _, member in scalars(listed) for handle in names.copies(member.text))
+
+
+def chat_names(tree: Map) -> Iterator[tuple[Node, Path, Scalar, str]]:
+    """Each declared chat: its item, where its name stands, and the name."""
     chats = tree.get("chats")
-    for n, item in enumerate(chats.items if isinstance(chats, Seq) else ()):
+    for n, item in enumerate(chats.items[:MAX_CHATS] if isinstance(chats, Seq) else ()):
         name = item.get("name") if isinstance(item, Map) else item
         text = text_of(name)
         if isinstance(name, Scalar) and text is not None:
-            yield ("chats", n, "name") if isinstance(item, Map) else ("chats", n), name, text
+            yield item, ("chats", n, "name") if isinstance(item, Map) else ("chats", n), name, text
 
 
 def check_names(tree: Map, names: Names, drivers: Collection[str] | None, problems: Problems) -> None:
     """Add a problem for each collision and each reference that leads nowhere."""
     _check_handles(names, problems)
     _check_chat_names(tree, problems)
+    for path, section in sections(tree, names):
+        if path[:1] == ("agents",):
+            _refers(section.get("role"), (*path, "role"), "role", names.roles, problems)
+            for n, item in scalars(section.get("depends_on")):
+                _agent_refers(item, (*path, "depends_on", n), names, problems)
     for entry in names.entries:
-        _check_role(entry, names, problems)
-        _check_depends(entry, names, problems)
-        _check_agent_chats(tree, entry, names, problems)
+        _check_agent_chats(entry, names, problems)
     _check_cycles(names, problems)
     _check_members(tree, names, problems)
     _check_duties(tree, names, problems)
@@ -122,7 +132,7 @@ def sections(tree: Map, names: Names) -> Iterator[tuple[Path, Map]]:
 
 def _refers(node: Node | None, path: Path, what: str, known: Collection[str], problems: Problems) -> None:
     text = text_of(node)
-    if isinstance(node, Scalar) and text and text not in known:
+    if isinstance(node, Scalar) and text and text not in known and not problems.many:
         none = f"no {what} is declared" if what != "driver" else "none is installed"
         problems.add(node.mark, path, f"unknown {what} {quoted(node.source)}; {suggest(text, known, none=none)}")
 
@@ -193,7 +203,7 @@ def _check_pid_files(names: Names, problems: Problems) -> None:
 
 def _check_chat_names(tree: Map, problems: Problems) -> None:
     seen: dict[str, int] = {}
-    for path, node, text in chat_names(tree):
+    for _, path, node, text in chat_names(tree):
         if text.lower() in seen:
             problems.add(
                 node.mark, path, f"{quoted(node.source)} is already a chat in line {seen[text.lower()]}; remove one"
@@ -205,23 +215,14 @@ def _check_chat_names(tree: Map, problems: Problems) -> None:
         seen.setdefault(text.lower(), node.mark.line)
 
 
-def _check_role(entry: Entry, names: Names, problems: Problems) -> None:
-    _refers(entry.node.get("role"), (*entry.path, "role"), "role", names.roles, problems)
-
-
 def _agent_refers(node: Node, path: Path, names: Names, problems: Problems) -> bool:
     text = text_of(node)
     if not isinstance(node, Scalar) or not text or names.copies(text):
         return True
-    if names.whole:
-        hint = suggest(text, names.handles(), none="no agent is declared")
+    if names.whole and not problems.many:
+        hint = suggest(text, names.owners, none="no agent is declared")
         problems.add(node.mark, path, f"unknown handle {quoted(node.source)}; {hint}")
     return False
-
-
-def _check_depends(entry: Entry, names: Names, problems: Problems) -> None:
-    for n, item in scalars(entry.node.get("depends_on")):
-        _agent_refers(item, (*entry.path, "depends_on", n), names, problems)
 
 
 def _check_cycles(names: Names, problems: Problems) -> None:
@@ -229,7 +230,7 @@ def _check_cycles(names: Names, problems: Problems) -> None:
     edges: dict[str, list[tuple[str, Scalar, Path]]] = {}
     for entry in names.entries:
         for n, item in scalars(entry.node.get("depends_on")):
-            target = names.entry(item.text)
+            target = names.owners.get(item.text)
             if target is not None:
                 edges.setdefault(entry.base, []).append((target.base, item, (*entry.path, "depends_on", n)))
     done: set[str] = set()
@@ -252,30 +253,21 @@ def _check_cycles(names: Names, problems: Problems) -> None:
                 stack.append(iter(edges.get(target_base, ())))
 
 
-def _check_agent_chats(tree: Map, entry: Entry, names: Names, problems: Problems) -> None:
+def _check_agent_chats(entry: Entry, names: Names, problems: Problems) -> None:
     for n, item in scalars(entry.node.get("chats")):
         path = (*entry.path, "chats", n)
-        if item.text not in names.chats:
-            if names.whole:
-                hint = suggest(item.text, names.chats, none="no chat is declared")
+        if item.text not in names.members:
+            if names.whole and not problems.many:
+                hint = suggest(item.text, names.members, none="no chat is declared")
                 problems.add(item.mark, path, f"unknown chat {quoted(item.source)}; {hint}")
             continue
-        members = members_of(tree, item.text)
-        if members is not None and not any(names.entry(m) is entry for m in members):
+        members = names.members[item.text]
+        if members is not None and members.isdisjoint(entry.copies) and names.whole:
             problems.add(
                 item.mark,
                 path,
                 f"{quoted(entry.handle.source)} is not among the members of {quoted(item.source)}; add it there",
             )
-
-
-def members_of(tree: Map, chat: str) -> list[str] | None:
-    """The declared members of a chat, as written; None where all agents are."""
-    chats = tree.get("chats")
-    for item in chats.items if isinstance(chats, Seq) else ():
-        if isinstance(item, Map) and text_of(item.get("name")) == chat and item.get("members") is not None:
-            return [member.text for _, member in scalars(item.get("members"))]
-    return None
 
 
 def _check_members(tree: Map, names: Names, problems: Problems) -> None:
@@ -291,8 +283,8 @@ def _check_duties(tree: Map, names: Names, problems: Problems) -> None:
     if isinstance(standup, Map):
         chat = standup.get("chat")
         if chat is not None and names.whole:
-            _refers(chat, ("standup", "chat"), "chat", names.chats, problems)
-        elif chat is None and not names.chats and names.whole:
+            _refers(chat, ("standup", "chat"), "chat", names.members, problems)
+        elif chat is None and not names.members and names.whole:
             problems.add(standup.mark, ("standup",), "needs a chat to post in; declare one under chats")
     agent = pythia.get("agent") if isinstance(pythia, Map) else None
     if isinstance(agent, Scalar) and _agent_refers(agent, ("pythia", "agent"), names, problems):

@@ -56,6 +56,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
+        self._places: set[tuple[Mark, Path]] = set()
         self._warned: list[Problem] = []
         self._files: list[str] = []
 
@@ -67,11 +68,17 @@ class Problems:
     def add(self, mark: Mark, path: Path, text: str) -> None:
         """Note an error."""
         self._found.append(Problem(mark, path, text))
+        self._places.add((mark, path))
 
     def add_once(self, mark: Mark, path: Path, text: str) -> None:
         """Note an error unless one is noted for this very value already."""
-        if not any(p.mark == mark and p.path == path for p in self._found):
+        if (mark, path) not in self._places:
             self.add(mark, path, text)
+
+    @property
+    def many(self) -> bool:
+        """Whether more was found than will be printed; looking for good advice is then a waste."""
+        return len(self._found) > 3 * SHOWN
 
     def warn(self, mark: Mark, path: Path, text: str) -> None:
         """Note what is allowed but probably not meant."""

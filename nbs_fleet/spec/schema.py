@@ -346,7 +346,7 @@ class TeamFile(CommonFile):
         default="none",
         example={"project": "Widget"},
     )
-    chats: list[Annotated[ChatFile, name_or(ChatFile)]] | None = key(
+    chats: Annotated[list[Annotated[ChatFile, name_or(ChatFile)]], Field(max_length=100)] | None = key(
         "Chats; the first is the main one", default="none", example=["live"]
     )
     bus: list[Text] | None = key(

@@ -38,7 +38,11 @@ def _note(tree: Map, error: dict[str, object], problems: Problems) -> None:
         return
     mark = node.mark if node is not None else tree.mark
     at_key = of_key or error["type"] == "extra_forbidden"
-    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, sentence(error, done, node))
+    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, _advice(error, done, node, problems))
+
+
+def _advice(error: dict[str, object], path: Path, node: Node | None, problems: Problems) -> str:
+    return "does not fit; mend the first problems" if problems.many else sentence(error, path, node)
 
 
 def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) -> None:

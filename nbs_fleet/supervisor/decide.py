@@ -7,6 +7,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from nbs_fleet.model import AgentState, Exit, ExitKind, Moment
+from nbs_fleet.plan.diff import changed, needs_fresh
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Desired
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.supervisor import lives as of
@@ -101,11 +102,11 @@ def _changed(life: Life, plan: AgentPlan, *, at_once: bool) -> Life:
     record = life.record
     if not life.alive or not record.fields:
         return life
-    keys = of.changed_keys(record.fields, plan.fields)
+    keys = changed(plan.fields, record.fields)
     if not keys:
         return replace(life, record=replace(record, pending=None), pending_now=False)
     record = replace(record, pending=f"{', '.join(keys)} changed")
-    return replace(life, record=record, fresh="prompt" in keys, pending_now=at_once)
+    return replace(life, record=record, fresh=needs_fresh(keys), pending_now=at_once)
 
 
 def _wanted(life: Life, now: Moment) -> Life:

@@ -26,8 +26,10 @@ def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_p
             f"{agent.agent.handle}: its stored environment is gone ({error.strerror})",
             hint=f"run `nbs-fleet up {plan.file}` to write it again",
         ) from error
+    # plan.json holds the names of the variables that the team file sets; a driver sees their values.
+    own = replace(agent.agent, env={name: env.get(name, "") for name in agent.agent.env})
     return Facts(
-        agent=agent.agent,
+        agent=own,
         team=plan.team,
         run=plan.paths.run,
         agent_dir=paths.dir,

@@ -30,11 +30,6 @@ def settle(before: AgentRecord, state: AgentState, now: Moment, **changes: Any) 
     return replace(before, **{**clean, "state": state, "since": now.wall, **changes})
 
 
-def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys whose digests differ, in alphabetical order."""
-    return tuple(sorted(k for k in {*before, *after} if before.get(k) != after.get(k)))
-
-
 def spread(handle: str, number: int) -> float:
     """A number in [0, 1) that differs between agents and starts and is the same at each replay."""
     return crc32(f"{handle}/{number}".encode()) / 2**32

@@ -71,7 +71,7 @@ def prepare(
         env_digests={handle: _digest(values) for handle, values in files.items()},
         placed=placed(store.read_plan(paths)),
     )
-    plan = replace(plan, sources={path: digest_of(path) for path in loaded.files})
+    plan = replace(plan, sources={path: digest_of(path) for path in loaded.files}, umask=_umask())
     wanted = expand_only(loaded.team, only)
     snapshot = take(paths)
     steps = diff(plan, snapshot, only=wanted, now=now)
@@ -112,6 +112,13 @@ def read_prompts(loaded: Loaded) -> dict[str, str]:
 def placed(plan: Plan | None) -> dict[str, Place]:
     """Where the panes of the last plan are: they stay there."""
     return {a.agent.handle: (a.window, a.slot) for a in plan.agents} if plan else {}
+
+
+def _umask() -> int:
+    """The mask of this process; the system has no way of reading it without setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _digest(values: Mapping[str, str]) -> str:

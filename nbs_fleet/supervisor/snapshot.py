@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbs_fleet.errors import TmuxError
 from nbs_fleet.launch import processes
+from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.plan.paths import RunPaths
@@ -32,4 +33,4 @@ def take(paths: RunPaths) -> Snapshot:
         running.append(Running(record, alive, record.pane in by_id))
     known = {r.record.pane for r in running}
     strays = tuple((p.handle, p.id) for p in by_id.values() if p.handle and p.id not in known and not p.dead)
-    return Snapshot(panes is not None, tuple(running), strays)
+    return Snapshot(panes is not None, tuple(running), strays, owned=holder(paths.lock) is not None)

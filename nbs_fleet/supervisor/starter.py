@@ -100,6 +100,7 @@ class Starter:
             dir=agent.agent.dir,
             run=self.plan.paths.run,
             bin=self.plan.paths.bin,
+            umask=self.plan.umask,
         )
         write_atomic(paths.launch, script, mode=0o700)
 

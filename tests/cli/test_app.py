@@ -13,7 +13,7 @@ import pytest
 from nbs_fleet import __version__
 from nbs_fleet.cli import app, params, parsing
 from nbs_fleet.errors import FleetError, UnknownNameError
-from tests.support.cli_world import call
+from tests.support.cli_world import agent, call, make_team, write_record
 
 LISTED = [name for name, entry in app.COMMANDS.items() if entry.summary]
 PARSED = [name for name in LISTED if not app.COMMANDS[name].raw]
@@ -165,7 +165,11 @@ def test_a_reader_that_goes_away_is_no_fault_of_ours() -> None:
         (["schema"], ("pydantic",)),
     ],
 )
-def test_a_command_imports_no_heavy_module_it_does_not_need(argv: list[str], allowed: tuple[str, ...]) -> None:
+def test_a_command_imports_no_heavy_module_it_does_not_need(
+    argv: list[str], allowed: tuple[str, ...], tmp_path: Path
+) -> None:
+    paths = make_team(tmp_path / "root", "review", (agent("ana"),))
+    write_record(paths, "ana", since=1.0)
     code = (
         "import sys\nfrom nbs_fleet.cli import app\n"
         f"app.run({argv!r})\n"

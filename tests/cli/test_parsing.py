@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbs_fleet.cli import params, parsing
-from nbs_fleet.cli.params import Handles, Json, Only, TeamName, arg, count, opt, seconds
+from nbs_fleet.cli.params import Handles, Json, Only, TeamName, arg, count, opt
 from nbs_fleet.errors import UsageError
+from nbs_fleet.spec.units import seconds
 
 Wait = Annotated[bool, opt("--wait", "--no-wait", help="wait until it is ready")]
 Timeout = Annotated[float, opt("--timeout", help="how long to wait", metavar="TIME", parse=seconds)]
@@ -40,6 +41,27 @@ def sample(
 
 
 SAMPLE = params.command("sample", sample)
+HELP = """\
+usage: nbs-fleet sample HANDLE... [--only H,..] [--wait/--no-wait] [--timeout TIME] [--kind KIND]
+                        [-n N] [--team NAME|FILE] [--json]
+
+Do it to some agents.
+
+It says more here.
+
+  HANDLE...          the agents
+  --only H,..        these agents only; touches nobody else
+  --wait, --no-wait  wait until it is ready
+  --timeout TIME     how long to wait (default 1m)
+  --kind KIND        which kind: soft or hard (default soft)
+  -n N               how many (default 3)
+  --team NAME|FILE   the team; default: the one found from here
+  --json             print JSON (one object, schema 1)
+  -h, --help         show this
+
+examples:
+  nbs-fleet sample ana
+  nbs-fleet sample ana bo --kind hard"""
 DEFAULTS: dict[str, Any] = {
     "handles": ("ana",),
     "only": (),
@@ -99,30 +121,7 @@ def test_help_is_shown_even_where_the_rest_is_wrong(argv: list[str]) -> None:
 
 
 def test_help_says_what_how_and_gives_the_examples() -> None:
-    assert params.help_text(SAMPLE) == "\n".join(
-        [
-            "usage: nbs-fleet sample HANDLE... [--only H,..] [--wait/--no-wait] [--timeout TIME] [--kind KIND]",
-            "                        [-n N] [--team NAME|FILE] [--json]",
-            "",
-            "Do it to some agents.",
-            "",
-            "It says more here.",
-            "",
-            "  HANDLE...          the agents",
-            "  --only H,..        these agents only; touches nobody else",
-            "  --wait, --no-wait  wait until it is ready",
-            "  --timeout TIME     how long to wait (default 1m)",
-            "  --kind KIND        which kind: soft or hard (default soft)",
-            "  -n N               how many (default 3)",
-            "  --team NAME|FILE   the team; default: the one found from here",
-            "  --json             print JSON (one object, schema 1)",
-            "  -h, --help         show this",
-            "",
-            "examples:",
-            "  nbs-fleet sample ana",
-            "  nbs-fleet sample ana bo --kind hard",
-        ]
-    )
+    assert params.help_text(SAMPLE) == HELP
 
 
 def attach(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,10 @@ def test_each_template_is_valid_where_init_writes_it(template: str, file: str, h
     said = call("validate", file, "--json")
     found = json.loads(said.out)
     assert (said.code, found["problems"], found["root"]) == (0, [], str(here.resolve()))
-    assert f"teams/{template}" not in (here / file).read_text(encoding="utf-8").replace("teams/mine", "")
+    text = (here / file).read_text(encoding="utf-8")
+    assert f"teams/{template}.yaml" not in text
+    for scenario in re.findall(r"--scenario, ([^\]]+)\]", text):
+        assert (here / scenario).is_file()
 
 
 def test_init_keeps_what_is_there_unless_forced(here: Path) -> None:

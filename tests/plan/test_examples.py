@@ -10,7 +10,7 @@ import pytest
 from nbs_fleet.plan.build import build
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.prompts import PACKAGED, collect, find, variables
-from nbs_fleet.plan.sandbox import Renderer
+from nbs_fleet.plan.sandbox import Renderer, Template
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.resources import data_dir
 from nbs_fleet.sim import scenario
@@ -98,7 +98,7 @@ def test_each_template_renders_for_any_team(
     team = Team(name="t", file="/t.yaml", root="/root", agents=(agent,), vars=values, chats=known)
     prompts = collect(team, read)
     template = find(team, agent, prompts)
-    assert template is not None
+    assert isinstance(template, Template)
     text = Renderer(prompts).render(template, variables(team, agent))
     assert isinstance(text, str), text
     assert text.startswith("#")

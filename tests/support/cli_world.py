@@ -66,5 +66,4 @@ def write_story(path: str, *entries: dict[str, Any]) -> None:
     """Append entries to a story."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "ab") as file:
-        for entry in entries:
-            file.write(msgspec.json.encode(entry) + b"\n")
+        file.writelines(msgspec.json.encode(entry) + b"\n" for entry in entries)

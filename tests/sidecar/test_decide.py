@@ -1,0 +1,223 @@
+"""What a sidecar concludes from its sources, and what it asks for."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbs_fleet.drivers.base import Capabilities, Dialog, Option, Reading, StateFile, Turns
+from nbs_fleet.model import AgentState, BlockedKind, Moment, Source
+from nbs_fleet.sidecar.actions import (
+    Action,
+    Event,
+    Faulted,
+    Flickered,
+    Look,
+    Press,
+    Pressed,
+    ReadTranscript,
+    Report,
+    ScreenSeen,
+    StateFileSeen,
+    Ticked,
+    TitleSeen,
+    TranscriptSeen,
+)
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, Mind, Watching, decide
+from nbs_fleet.sidecar.states import TRANSITIONS, allowed
+
+CAN = Capabilities(state_file=True, title=True)
+IDLE = Reading(AgentState.IDLE)
+BUSY = Reading(AgentState.BUSY)
+TRUST = Reading(
+    AgentState.BLOCKED,
+    blocked=BlockedKind.TRUST,
+    dialog=Dialog(BlockedKind.TRUST, "trust?", (Option("Yes", "1"), Option("No", "2")), 0),
+)
+
+
+class Run:
+    """One run of a client, driven by events."""
+
+    def __init__(self, *, prompt: bool = False, can: Capabilities = CAN) -> None:
+        self.mind = Mind(Watching(can, expects_prompt=prompt))
+        self.now = 100.0
+        self.actions: list[Action] = []
+
+    def tell(self, *events: Event, after: float = 0.1) -> list[Action]:
+        answer: list[Action] = []
+        for event in events:
+            self.now += after
+            self.mind, actions = decide(self.mind, event, Moment(self.now, self.now))
+            answer.extend(actions)
+        self.actions.extend(answer)
+        return answer
+
+    @property
+    def report(self) -> Report:
+        return self.mind.report
+
+
+def file(reading: Reading) -> StateFileSeen:
+    return StateFileSeen(StateFile(1, 1, "s", reading, at=99.0))
+
+
+def test_nothing_is_reported_before_anything_was_seen() -> None:
+    run = Run()
+    assert not [a for a in run.tell(Flickered(), Ticked()) if isinstance(a, Report)]
+
+
+def test_an_idle_client_without_prompt_is_ready_after_one_look() -> None:
+    run = Run()
+    assert Look() in run.tell(file(IDLE))
+    assert run.report.state is AgentState.IDLE
+    assert not run.report.ready
+    run.tell(ScreenSeen(IDLE))
+    assert run.report.ready
+
+
+def test_a_prompt_must_be_acknowledged_before_ready() -> None:
+    run = Run(prompt=True)
+    assert ReadTranscript() in run.tell(file(IDLE))
+    run.tell(ScreenSeen(IDLE))
+    assert not run.report.ready
+    run.tell(TranscriptSeen(Turns(prompts=1)))
+    assert run.report.ready
+
+
+def test_a_turn_that_runs_acknowledges_the_prompt() -> None:
+    run = Run(prompt=True)
+    run.tell(file(BUSY), ScreenSeen(BUSY))
+    assert run.report.ready
+    assert run.report.state is AgentState.BUSY
+
+
+def test_an_idle_state_file_does_not_hide_that_nobody_is_logged_in() -> None:
+    login = Reading(AgentState.BLOCKED, blocked=BlockedKind.LOGIN)
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(login))
+    assert run.report.state is AgentState.BLOCKED
+    assert run.report.blocked is BlockedKind.LOGIN
+    assert not run.report.ready
+
+
+def test_a_state_file_that_is_newer_than_the_screen_wins() -> None:
+    run = Run()
+    run.tell(ScreenSeen(BUSY), file(IDLE))
+    assert run.report.state is AgentState.IDLE
+
+
+def test_the_screen_says_which_dialog_the_state_file_means() -> None:
+    waiting = Reading(AgentState.BLOCKED, blocked=BlockedKind.PERMISSION)
+    plan = Reading(AgentState.BLOCKED, blocked=BlockedKind.PLAN)
+    run = Run()
+    run.tell(file(waiting))
+    assert run.report.blocked is BlockedKind.PERMISSION
+    run.tell(ScreenSeen(plan))
+    assert run.report.blocked is BlockedKind.PLAN
+
+
+def test_a_startup_dialog_is_seen_before_there_is_a_state_file() -> None:
+    run = Run()
+    run.tell(Ticked(), ScreenSeen(TRUST))
+    assert run.report.state is AgentState.BLOCKED
+    assert run.report.blocked is BlockedKind.TRUST
+
+
+def test_a_dialog_without_a_policy_gets_no_key() -> None:
+    run = Run()
+    assert not [a for a in run.tell(ScreenSeen(TRUST)) if isinstance(a, Press)]
+
+
+def test_a_dialog_with_a_policy_gets_its_keys_once_and_not_again_at_once() -> None:
+    run = Run()
+    assert run.tell(ScreenSeen(TRUST, ("1",))) == [Press(("1",), "trust?"), run.report]
+    assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]
+    run.tell(Pressed(ok=True))
+    assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]
+    assert [a for a in run.tell(ScreenSeen(TRUST, ("1",)), after=5.0) if isinstance(a, Press)]
+
+
+def test_a_dialog_that_does_not_go_away_is_left_to_a_person() -> None:
+    run = Run()
+    for _ in range(10):
+        run.tell(ScreenSeen(TRUST, ("1",)), Pressed(ok=True), after=5.0)
+    assert len([a for a in run.actions if isinstance(a, Press)]) == ANSWER_LIMIT
+
+
+def test_two_wishes_to_look_are_one_look_at_a_time() -> None:
+    run = Run()
+    first = run.tell(Ticked())
+    assert first.count(Look()) == 1
+    assert Look() not in run.tell(Ticked())
+    assert Look() in run.tell(ScreenSeen(IDLE))
+
+
+def test_a_look_that_failed_does_not_keep_others_from_looking() -> None:
+    run = Run()
+    run.tell(Ticked(), Faulted("Look: no pane"))
+    assert Look() in run.tell(Ticked())
+
+
+def test_a_removed_state_file_leaves_the_screen_to_speak() -> None:
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(IDLE), StateFileSeen(None))
+    assert run.report.evidence[0].source is Source.SCREEN
+
+
+def test_without_a_state_file_the_title_says_busy() -> None:
+    run = Run(can=Capabilities(title=True))
+    run.tell(ScreenSeen(IDLE), TitleSeen("x", BUSY))
+    assert run.report.state is AgentState.BUSY
+    assert run.report.evidence[0].source is Source.TITLE
+
+
+def test_a_silent_screen_is_unknown_once_ready_and_starting_before() -> None:
+    silent = Reading(AgentState.UNKNOWN)
+    run = Run(can=Capabilities())
+    run.tell(ScreenSeen(silent))
+    assert run.report.state is AgentState.STARTING
+    run.tell(ScreenSeen(IDLE), ScreenSeen(silent))
+    assert run.report.state is AgentState.UNKNOWN
+
+
+READINGS = st.sampled_from(
+    [IDLE, BUSY, TRUST, Reading(AgentState.UNKNOWN), Reading(AgentState.BLOCKED, blocked=BlockedKind.LOGIN)]
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(ScreenSeen, READINGS, st.sampled_from([None, ("1",)])),
+    st.builds(lambda r: file(r), READINGS),
+    st.just(StateFileSeen(None)),
+    st.builds(TitleSeen, st.just("t"), READINGS),
+    st.builds(lambda n: TranscriptSeen(Turns(prompts=n)), st.integers(0, 2)),
+    st.just(Flickered()),
+    st.builds(Pressed, ok=st.booleans()),
+    st.just(Faulted("x")),
+    st.just(Ticked()),
+)
+
+
+@given(st.lists(st.tuples(EVENTS, st.floats(0, 20)), max_size=40), st.booleans())
+def test_over_any_history_keys_are_bounded_and_answer_only_what_was_read(
+    history: list[tuple[Event, float]], prompt: bool
+) -> None:
+    run = Run(prompt=prompt)
+    state = AgentState.STARTING
+    for event, gap in history:
+        for action in run.tell(event, after=gap):
+            if isinstance(action, Press):
+                assert isinstance(event, ScreenSeen)
+                assert event.answer == action.keys
+                assert event.reading.dialog is not None
+                assert event.reading.dialog.text == action.dialog
+            if isinstance(action, Report):
+                assert allowed(state, action.state), (state, action.state)
+                state = action.state
+    assert len([a for a in run.actions if isinstance(a, Press)]) <= ANSWER_LIMIT
+
+
+def test_the_table_of_transitions_leads_out_of_every_state() -> None:
+    for state in AgentState:
+        ways = [after for after in AgentState if after is not state and allowed(state, after)]
+        assert ways, f"{state} is a dead end"
+    assert len(set(TRANSITIONS)) == len(TRANSITIONS)
