@@ -109,3 +109,81 @@ class Exit(Struct, frozen=True):
         if self.code is not None:
             return f"{self.kind.value} (exit {self.code})"
         return self.kind.value
+
+
+class ErrorKind(StrEnum):
+    """Why a client's turn failed; each kind is treated in its own way, none by a restart."""
+
+    AUTHENTICATION = "authentication"
+    BILLING = "billing"
+    RATE_LIMIT = "rate limit"
+    OVERLOAD = "overload"
+    NETWORK = "network"
+    CONTEXT_FULL = "context full"
+    REFUSAL = "refusal"
+    OTHER = "error"
+
+
+class Priority(StrEnum):
+    """How much a message or event matters, as in the nbs tools."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class MessageKind(StrEnum):
+    """What a message is: content from someone, a notice that something waits, a nudge, or text for the client itself."""
+
+    DIRECTIVE = "directive"
+    NOTICE = "notice"
+    NUDGE = "nudge"
+    COMMAND = "command"
+    """Typed as it is, a leading `/` included: only keys can carry it."""
+
+
+class Message(Struct, frozen=True):
+    """One message for one agent: `<agent>/queue/<id>.json` until it is acknowledged, then in `archive/`.
+
+    `id` begins with its kind's letter and sorts by time. `sender` is a handle or `person`. `created` wall seconds.
+    """
+
+    id: str
+    to: str
+    sender: str
+    text: str
+    created: float
+    kind: MessageKind = MessageKind.DIRECTIVE
+    type: str = "message"
+    priority: Priority = Priority.NORMAL
+    interrupt: bool = False
+
+    def spoken(self) -> str:
+        """The text an agent gets: the id first, so that its arrival can be proved and a repeat recognised.
+
+        It begins with a bracket, so no client takes it for a command.
+        """
+        if self.kind is MessageKind.COMMAND:
+            return self.text
+        what = self.type if self.kind is MessageKind.DIRECTIVE else str(self.kind)
+        urgent = "" if self.priority is Priority.NORMAL else f", {self.priority}"
+        return f"[nbs:{self.id}] {what} from {self.sender}{urgent}:\n{self.text}"
+
+
+class Outcome(StrEnum):
+    """How a message ended."""
+
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+
+
+class Delivered(Struct, frozen=True):
+    """The file of a message in `archive/`: the message, how it ended, by which rung, and what proved it."""
+
+    message: Message
+    outcome: Outcome
+    at: float
+    rung: str
+    proof: str = ""

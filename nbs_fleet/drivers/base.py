@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from nbs_fleet.model import AgentState, BlockedKind, ExitKind
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, ExitKind
 from nbs_fleet.spec.team import Agent, Dialogs
 
 PROMPT = "\0prompt"
@@ -125,6 +125,28 @@ class StateFile(Struct, frozen=True):
     """Wall seconds of its last change, as the client wrote it."""
 
 
+class HookNews(Struct, frozen=True):
+    """One hook event of a client, read. `event` is the client's own name for it.
+
+    `reading` is what it says of the state (UNKNOWN: nothing). `prompt` is the text of a submitted prompt,
+    `tool` a tool's name, `subagent` the id of a subagent it is about (then it says nothing of the agent),
+    `error` why a turn failed, `last_text` the client's last words, `stop_active` that a stop was blocked before.
+    """
+
+    event: str
+    reading: Reading
+    session_id: str | None = None
+    transcript: str | None = None
+    prompt: str | None = None
+    tool: str | None = None
+    subagent: str | None = None
+    error: ErrorKind | None = None
+    last_text: str | None = None
+    stop_active: bool = False
+    cause: str | None = None
+    """`startup`, `resume`, `clear` or `compact` of a session's start; the reason of its end; a notification's type."""
+
+
 class Turns(Struct, frozen=True):
     """What the head and tail of a transcript say."""
 
@@ -190,6 +212,10 @@ class Driver(Protocol):
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
         """Why the client ended, from its status and last screen lines (STOPPED is decided by the caller)."""
+        ...
+
+    def read_hook(self, text: str) -> HookNews | None:
+        """Parse the payload of one hook event; None if it is not one."""
         ...
 
     def settings(self, facts: Facts) -> dict[str, Any]:

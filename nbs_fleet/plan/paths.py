@@ -38,13 +38,41 @@ class AgentPaths(Struct, frozen=True):
         return join(self.dir, "spool")
 
     @property
+    def queue(self) -> str:
+        return join(self.dir, "queue")
+
+    @property
+    def mail(self) -> str:
+        return join(self.dir, "mail")
+
+    @property
+    def claimed(self) -> str:
+        return join(self.dir, "claimed")
+
+    @property
+    def inbox(self) -> str:
+        return join(self.dir, "inbox")
+
+    @property
+    def archive(self) -> str:
+        return join(self.dir, "archive")
+
+    @property
+    def hooks(self) -> str:
+        return join(self.dir, "hooks.json")
+
+    @property
+    def signal(self) -> str:
+        return join(self.dir, "signal.json")
+
+    @property
     def captures(self) -> str:
         return join(self.dir, "captures")
 
     @property
     def folders(self) -> tuple[str, ...]:
         """All folders that exist while the agent is declared."""
-        names = ("queue", "mail", "inbox", "archive", "spool", "captures", "skills")
+        names = ("queue", "mail", "claimed", "inbox", "archive", "spool", "captures", "skills")
         return (self.dir, *(join(self.dir, name) for name in names))
 
 

@@ -71,6 +71,11 @@ def _longer_than_none(value: float) -> float:
     return value
 
 
+def _when_text(check: Callable[[str], object]) -> BeforeValidator:
+    """Look at text before it becomes a plain string, while it knows whether it came from a variable."""
+    return BeforeValidator(lambda value: check(value) if isinstance(value, str) else value)
+
+
 def _filled(value: str) -> str:
     if not value.strip():
         raise fault("is empty; give a value or remove the key")
@@ -171,7 +176,7 @@ VERSION = BeforeValidator(_version)
 _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 _LOOSE = WithJsonSchema({"type": ["string", "number"]})
 
-Text = Annotated[str, AfterValidator(_filled), AfterValidator(str), WithJsonSchema(_TEXT_SCHEMA)]
+Text = Annotated[str, AfterValidator(_filled), WithJsonSchema(_TEXT_SCHEMA)]
 Int = Annotated[int, BeforeValidator(_number)]
 Number = Annotated[float, BeforeValidator(_number)]
 Bool = Annotated[bool, BeforeValidator(_number)]
@@ -179,12 +184,10 @@ Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": PATTERN, "minLength": 2})
 ]
 Span = Annotated[Duration, AfterValidator(_longer_than_none)]
-Argument = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), AfterValidator(str), _LOOSE]
+Argument = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), _LOOSE]
 EnvName = Annotated[str, AfterValidator(_env_name)]
-EnvValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), AfterValidator(str), _LOOSE]
-PassName = Annotated[
-    str, AfterValidator(_pass_name), WithJsonSchema({"type": "string", "pattern": f"^{VARIABLE}\\*?$"})
-]
+EnvValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_passable), _LOOSE]
+PassName = Annotated[str, _when_text(_pass_name), WithJsonSchema({"type": "string", "pattern": f"^{VARIABLE}\\*?$"})]
 FreeForm = Annotated[dict[str, Any], AfterValidator(exact)]
 Command = Annotated[
     list[Argument],
@@ -193,25 +196,25 @@ Command = Annotated[
 ]
 TeamName = Annotated[
     str,
-    AfterValidator(
+    _when_text(
         _named(TEAM_NAME, "team name", 'use a lower-case letter, then up to 30 lower-case letters, digits or "-"')
     ),
     WithJsonSchema({"type": "string", "pattern": f"^{TEAM_NAME}$"}),
 ]
 Handle = Annotated[
     str,
-    AfterValidator(_named(HANDLE, "handle", 'use a letter, then up to 62 letters, digits, "_" or "-"')),
+    _when_text(_named(HANDLE, "handle", 'use a letter, then up to 62 letters, digits, "_" or "-"')),
     WithJsonSchema({"type": "string", "pattern": f"^{HANDLE}$"}),
 ]
 _PLAIN_RULE = 'use letters, digits, ".", "_" or "-", at most 63, beginning with a letter or digit'
 ChatName = Annotated[
     str,
-    AfterValidator(_named(PLAIN_NAME, "chat name", _PLAIN_RULE)),
+    _when_text(_named(PLAIN_NAME, "chat name", _PLAIN_RULE)),
     WithJsonSchema({"type": "string", "pattern": f"^{PLAIN_NAME}$"}),
 ]
 RoleName = Annotated[str, AfterValidator(_named(PLAIN_NAME, "role name", _PLAIN_RULE))]
-Quiet = Annotated[str, AfterValidator(_quiet), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d-\d\d:\d\d$"})]
-Url = Annotated[str, AfterValidator(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+Quiet = Annotated[str, _when_text(_quiet), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d-\d\d:\d\d$"})]
+Url = Annotated[str, _when_text(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 
 
 def false_or(kind: Any) -> BeforeValidator:
