@@ -158,17 +158,21 @@ class Message(Struct, frozen=True):
     type: str = "message"
     priority: Priority = Priority.NORMAL
     interrupt: bool = False
+    remarks: tuple[str, ...] = ()
+    """What was taken out of the text before it was accepted, for the story."""
 
     def spoken(self) -> str:
         """The text an agent gets: the id first, so that its arrival can be proved and a repeat recognised.
 
-        It begins with a bracket, so no client takes it for a command.
+        It begins with a bracket, so no client takes it for a command. A quoted id in the text is broken up:
+        it must not prove the arrival of another message.
         """
         if self.kind is MessageKind.COMMAND:
             return self.text
         what = self.type if self.kind is MessageKind.DIRECTIVE else str(self.kind)
         urgent = "" if self.priority is Priority.NORMAL else f", {self.priority}"
-        return f"[nbs:{self.id}] {what} from {self.sender}{urgent}:\n{self.text}"
+        text = self.text.replace("[nbs:", "[nbs\u200b:")
+        return f"[nbs:{self.id}] {what} from {self.sender}{urgent}:\n{text}"
 
 
 class Outcome(StrEnum):

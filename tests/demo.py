@@ -46,7 +46,7 @@ def command(*args: str, show: bool = True) -> subprocess.CompletedProcess[str]:
         check=False,
     )
     if show:
-        print(done.stdout + done.stderr, end="", flush=True)
+        print(done.stdout.rstrip() + "\n" + done.stderr, end="", flush=True)
     return done
 
 
@@ -68,20 +68,30 @@ def look(team: str) -> Json:
     return answer
 
 
+def states(agents: list[Json]) -> str:
+    """Who does what, in one line."""
+    return ", ".join(f"{agent['handle']}: {agent['state']}" for agent in agents)
+
+
 def wait(team: str, right: Callable[[list[Json]], bool], what: str) -> list[Json]:
-    """Wait until the agents are as `right` says, half a minute at most."""
+    """Wait until the agents are as `right` says, half a minute at most; show `ps` whenever a state has changed."""
     seen: list[list[Json]] = []
+    shown = ""
 
     def ask() -> bool:
+        nonlocal shown
         seen.append(look(team)["agents"])
+        now = states(seen[-1])
+        if now != shown:
+            shown = now
+            command("ps", "--team", team)
         return right(seen[-1])
 
     tries = Retrying(stop=stop_after_delay(30), wait=wait_fixed(0.25), retry=retry_if_result(lambda ok: not ok))
     try:
         tries(ask)
     except RetryError:
-        states = ", ".join(f"{a['handle']}: {a['state']}" for a in seen[-1])
-        raise DemoError(f"{what} did not come about within 30 s ({states})") from None
+        raise DemoError(f"{what} did not come about within 30 s ({states(seen[-1])})") from None
     return seen[-1]
 
 
@@ -108,9 +118,7 @@ def run_directory(agents: list[Json]) -> str:
 def show(team: str, run: str) -> None:
     """The demonstration between `up` and `down`."""
     say("They work: each was given a prompt, and its client is at it.")
-    must("ps", "--team", team)
     agents = wait(team, all_idle, "an idle team")
-    must("ps", "--team", team)
     first = agents[0]["handle"]
 
     say(f"What {first}'s screen shows.")
@@ -128,7 +136,6 @@ def show(team: str, run: str) -> None:
 
     wait(team, healed, f"{handle} healed")
     say(f"It is back: another process, the same session ({victim['session_id']}).")
-    must("ps", "--team", team)
     must("why", handle, "--team", team)
 
     say("To go and look yourself, while a team is up (leave again with Ctrl-b d):")
@@ -142,11 +149,12 @@ def main() -> int:
     print(f"$ cat {TEAM_FILE}\n{(ROOT / TEAM_FILE).read_text(encoding='utf-8')}")
     team = str(yaml.safe_load((ROOT / TEAM_FILE).read_text(encoding="utf-8"))["team"])
     failure: str | None = None
-    run = ""
+    run = runtime = ""
     try:
         say("`up` makes it so.")
         must("up", TEAM_FILE)
         run = run_directory(look(team)["agents"])
+        runtime = (Path(run) / "runtime").read_text(encoding="utf-8").strip()
         show(team, run)
     except DemoError as error:
         failure = str(error)
@@ -155,8 +163,9 @@ def main() -> int:
     left = running_with(run) if run else []
     if left:
         failure = failure or f"still running: {', '.join(left)}"
-    if run and Path(run).exists():
-        failure = failure or f"still there: {run}"
+    still = [folder for folder in (run, runtime) if folder and Path(folder).exists()]
+    if still:
+        failure = failure or f"still there: {', '.join(still)}"
     if down.returncode or failure:
         print(f"\nthe demo failed: {failure or f'down ended with {down.returncode}'}", file=sys.stderr)
         return 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from nbs_fleet.cli import output, words
@@ -15,14 +16,27 @@ from nbs_fleet.cli.stories import Line, Tail, last
 TEAM = "team"
 """How the team's own story is named beside the agents' (a reserved handle)."""
 
+VALUES = ("text", "why", "error", "detail")
+"""Keys whose value says enough without the key."""
+
+HIDDEN = ("at", "what", "handle", "lines", "code", "signal", "mono")
+"""Keys that a person is not shown: the text says it, or `why` and `--json` do."""
+
 Some = Annotated[str | None, arg("HANDLE", "one agent; default: the team and all agents", complete="handle")]
 Follow = Annotated[bool, opt("-f", "--follow", help="go on until Ctrl-C")]
 Number = Annotated[int, opt("-n", help="this many of the last entries; 0: all", metavar="N", parse=count)]
-Lines = Annotated[bool, opt("--json", help="print one JSON object per line")]
+All = Annotated[bool, opt("-a", "--all", help="every observation and decision too (as --json has them)")]
+Lines = Annotated[bool, opt("--json", help="print one JSON object per line, with everything")]
 
 
 def logs(
-    handle: Some = None, *, follow: Follow = False, n: Number = 100, json: Lines = False, team: TeamName = None
+    handle: Some = None,
+    *,
+    follow: Follow = False,
+    n: Number = 100,
+    all_of_it: All = False,
+    json: Lines = False,
+    team: TeamName = None,
 ) -> None:
     """Show what happened to a team, or to one agent, in order of time.
 
@@ -34,16 +48,28 @@ def logs(
     found = find_team(team)
     chosen = find_handles(found, [handle]) if handle else None
     paths = stories(found, chosen)
+    wanted = (lambda _: True) if json or all_of_it else for_people
+    width = max(output.width_of(who) for who in paths)
     if not follow:
-        show(last(paths, n), json=json)
+        show(last(paths, n, wanted=wanted), json=json, width=width)
         return
     tails = {who: Tail(path) for who, path in paths.items()}
     try:
-        show(last(paths, n, {who: tail.start for who, tail in tails.items()}), json=json)
-        _follow(found, chosen, tails, json=json)
+        ends = {who: tail.start for who, tail in tails.items()}
+        show(last(paths, n, wanted=wanted, ends=ends), json=json, width=width)
+
+        def tell(lines: list[Line]) -> None:
+            show([line for line in lines if wanted(line.entry)], json=json, width=width)
+
+        _follow(found, chosen, tails, tell)
     finally:
         for tail in tails.values():
             tail.close()
+
+
+def for_people(entry: dict[str, Any]) -> bool:
+    """Whether an entry is worth a person's while: not each decision, nor the full record that begins a segment."""
+    return entry.get("what") != "decided" and not isinstance(entry.get("state"), dict)
 
 
 def stories(found: Found, chosen: tuple[str, ...] | None) -> dict[str, str]:
@@ -54,40 +80,50 @@ def stories(found: Found, chosen: tuple[str, ...] | None) -> dict[str, str]:
     return {TEAM: found.paths.story} | agents
 
 
-def show(lines: list[Line], *, json: bool) -> None:
-    """Print these lines of stories."""
+def show(lines: list[Line], *, json: bool, width: int) -> None:
+    """Print these lines of stories; `width`: columns for the handles."""
     if json:
         output.ndjson({"handle": line.who, **line.entry} for line in lines)
         return
     now = time.time()
     for line in lines:
-        output.say(*_human(line, now))
+        output.say(*_human(line, now, width))
 
 
-def _human(line: Line, now: float) -> list[Piece]:
-    more = {k: v for k, v in line.entry.items() if k not in ("at", "what", "handle")}
+def _human(line: Line, now: float, width: int) -> list[Piece]:
+    what = str(line.entry.get("what", "?"))
     pieces: list[Piece] = [
         Span(words.moment(line.at, now), "dim"),
         " ",
-        Span(str(line.entry.get("handle") or line.who), "bold"),
-        "  ",
-        str(line.entry.get("what", "?")),
+        Span(output.pad(output.clean(str(line.entry.get("handle") or line.who)), width), "bold"),
+        f"  {what}",
     ]
-    told = "  ".join(f"{key} {_value(value)}" for key, value in more.items() if value not in (None, "", [], {}))
-    return [*pieces, "  ", told.replace("\n", " ")] if told else pieces
+    told = [_told(key, value, what, now) for key, value in line.entry.items() if key not in HIDDEN]
+    return [*pieces, *(f"  {text}".replace("\n", " ") for text in told if text)]
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+def _told(key: str, value: Any, what: str, now: float) -> str:
+    """One particular of an entry; nothing where there is nothing to say."""
+    if value is True:
+        return key
+    if value in (None, False, "", [], {}):
+        return ""
+    if key == "until" and isinstance(value, int | float):
+        return f"until {words.moment(value, now)}"
+    text = value if isinstance(value, str) else _dumped(value)
+    return text if key == what or key in VALUES else f"{key} {text}"
+
+
+def _dumped(value: Any) -> str:
     from json import dumps
 
-    text = dumps(value, ensure_ascii=False)
-    return output.cut(text, 200)
+    return output.cut(dumps(value, ensure_ascii=False), 200)
 
 
-def _follow(found: Found, chosen: tuple[str, ...] | None, tails: dict[str, Tail], *, json: bool) -> None:
-    """Print what is added, as it is added; ends with KeyboardInterrupt."""
+def _follow(
+    found: Found, chosen: tuple[str, ...] | None, tails: dict[str, Tail], tell: Callable[[list[Line]], None]
+) -> None:
+    """Tell what is added, as it is added; ends with KeyboardInterrupt."""
     from nbs_fleet.cli.refresh import refresh
 
     def folders() -> list[str]:
@@ -99,6 +135,6 @@ def _follow(found: Found, chosen: tuple[str, ...] | None, tails: dict[str, Tail]
             if who not in tails:
                 tails[who] = Tail(path, from_start=True)  # an agent that joined: all of its story is new
         fresh = [Line(who, entry) for who, tail in tails.items() for entry in tail.read()]
-        show(sorted(fresh, key=lambda line: line.at), json=json)
+        tell(sorted(fresh, key=lambda line: line.at))
 
     refresh(folders, look)

@@ -34,7 +34,7 @@ def ls(*, json: Json = False) -> None:
         [
             [
                 row["team"],
-                row["supervisor"]["state"],
+                _state(row),
                 f"{row['running']}/{row['agents']}",
                 words.home(row["root"], home),
             ]
@@ -58,6 +58,12 @@ def _facts(found: Found) -> dict[str, Any]:
         "agents": len(plan.agents) if plan else 0,
         "running": sum(1 for r in records if r.proc is not None and alive(r.proc)),
     }
+
+
+def _state(row: dict[str, Any]) -> str:
+    """For people: a team without supervisor and agents is down, not dead."""
+    state: str = row["supervisor"]["state"]
+    return "down" if state == "dead" and not row["running"] else state
 
 
 def _supervisor(found: Found) -> SupervisorStatus:

@@ -39,8 +39,7 @@ def peek(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
         output.json({"team": found.team, "handle": name, **facts})
         return
     output.note(output.Span(said, "dim"))
-    for row in rows:
-        output.say(row)
+    output.say("\n".join(rows).rstrip("\n"))
 
 
 def _last_capture(found: Found, handle: str) -> tuple[float, tuple[str, ...]]:

@@ -90,7 +90,7 @@ def cells(row: AgentStatus, now: float) -> list[output.Piece]:
         output.Span(_state(row), STYLES.get(row.state, "")),
         since,
         "0",
-        "0",
+        str(record.queued),
         str(record.restarts),
         _remark(row),
     ]

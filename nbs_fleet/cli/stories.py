@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BufferedReader
 from typing import Any
@@ -26,8 +26,14 @@ class Line(Struct, frozen=True):
         return float(at) if isinstance(at, (int, float)) else 0.0
 
 
-def last(paths: dict[str, str], number: int, ends: dict[str, int] | None = None) -> list[Line]:
-    """The last `number` entries (0: all) of these stories together, oldest first.
+def last(
+    paths: dict[str, str],
+    number: int,
+    *,
+    wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
+    ends: dict[str, int] | None = None,
+) -> list[Line]:
+    """The last `number` entries (0: all) of these stories together that are wanted, oldest first.
 
     `ends`: per story the byte at which its newest segment is taken to end.
     """
@@ -36,7 +42,7 @@ def last(paths: dict[str, str], number: int, ends: dict[str, int] | None = None)
         own: list[Line] = []
         for text in _backwards(path, (ends or {}).get(who)):
             entry = _entry(text)
-            if entry is not None:
+            if entry is not None and wanted(entry):
                 own.append(Line(who, entry))
             if number and len(own) >= number:
                 break

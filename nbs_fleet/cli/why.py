@@ -11,7 +11,7 @@ from nbs_fleet.cli.output import Piece, Span
 from nbs_fleet.cli.params import Handle, Json, TeamName
 from nbs_fleet.errors import UnknownNameError
 from nbs_fleet.launch.processes import moment
-from nbs_fleet.model import AgentState
+from nbs_fleet.model import AgentState, ExitKind
 from nbs_fleet.supervisor.policy import within
 from nbs_fleet.supervisor.status import AgentStatus, exit_json, iso, status
 
@@ -34,9 +34,9 @@ def why(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
         return
     output.say(*_head(row, now))
     output.table(_lines(row), indent=2)
-    if row.record.last_exit:
-        for line in row.record.last_exit.lines:
-            output.say("    ", Span(line, "dim"))
+    end = row.record.last_exit
+    if end is not None and end.kind is not ExitKind.STOPPED:
+        output.table([[Span(line, "dim")] for line in end.lines if line.strip()], indent=4)
 
 
 def _row(found: Found, handle: str, now: float) -> AgentStatus:

@@ -30,6 +30,10 @@ class Capabilities(Struct, frozen=True):
     permission_hook: bool = False
     queues_input: bool = False
     """Text submitted while busy is queued by the client."""
+    paste: bool = True
+    """It knows bracketed paste; else one line at a time is typed."""
+    stash: bool = False
+    """Ctrl+S puts a draft aside, and the client gives it back after the next submit."""
 
 
 class Facts(Struct, frozen=True):
@@ -145,6 +149,10 @@ class HookNews(Struct, frozen=True):
     stop_active: bool = False
     cause: str | None = None
     """`startup`, `resume`, `clear` or `compact` of a session's start; the reason of its end; a notification's type."""
+    answer: str | None = None
+    """What our own hook told the client: `allow`, `deny`, `block` (a stop held back), `context` (messages handed over)."""
+    handed: tuple[str, ...] = ()
+    """The ids of the messages that this hook handed over."""
 
 
 class Turns(Struct, frozen=True):
@@ -214,8 +222,12 @@ class Driver(Protocol):
         """Why the client ended, from its status and last screen lines (STOPPED is decided by the caller)."""
         ...
 
-    def read_hook(self, text: str) -> HookNews | None:
-        """Parse the payload of one hook event; None if it is not one."""
+    def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
+        """Parse the payload of one hook event; None if it is not one. `at`: when it was written (wall seconds)."""
+        ...
+
+    def proofs(self, lines: str) -> tuple[str, ...]:
+        """Ids of our messages that these transcript lines prove to have reached the model."""
         ...
 
     def settings(self, facts: Facts) -> dict[str, Any]:

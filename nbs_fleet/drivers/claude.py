@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from nbs_fleet.drivers import (
-    claude_dialogs,
+    claude_answers,
     claude_exit,
+    claude_hook_news,
+    claude_hooks,
     claude_places,
     claude_screen,
     claude_settings,
     claude_state,
     claude_transcript,
+    proofs,
 )
 from nbs_fleet.drivers.base import (
     PROMPT,
     Capabilities,
     Dialog,
     Facts,
+    HookNews,
     Launch,
     Places,
     Reading,
@@ -61,6 +65,7 @@ class Claude:
         native_inbox=True,
         permission_hook=True,
         queues_input=True,
+        stash=True,
     )
     min_version: tuple[int, ...] | None = (2, 1, 0)
     """Older ones were never seen: screens, state file and hooks are known from 2.1 on."""
@@ -77,8 +82,6 @@ class Claude:
         "IS_SANDBOX",
         "NODE_EXTRA_CA_CERTS",
     )
-    keys_pick_at_once: ClassVar[bool] = True
-    """A digit picks a dialog's line without Enter."""
 
     def parse_version(self, output: str) -> str | None:
         """`2.1.197` of `2.1.197 (Claude Code)`."""
@@ -100,6 +103,7 @@ class Claude:
             argv=(*self.command(facts), *self.flags(facts), *facts.agent.args, *prompt_argv(facts)),
             env={key: value for key, value in env.items() if key not in given},
             unset=tuple(key for key in SESSION_MARKS if key not in given),
+            files=claude_hooks.files(facts),
         )
 
     def command(self, facts: Facts) -> tuple[str, ...]:
@@ -115,7 +119,7 @@ class Claude:
             flags += ["--model", agent.model]
         if agent.permission_mode:
             flags += ["--permission-mode", agent.permission_mode]
-        return tuple(flags)
+        return (*flags, *claude_hooks.briefing(agent, facts.team))
 
     def config_dir(self, facts: Facts) -> str:
         """The client's configuration folder as this start will see it."""
@@ -136,14 +140,21 @@ class Claude:
     def read_transcript(self, head: str, tail: str) -> Turns:
         return claude_transcript.read_transcript(head, tail)
 
+    def proofs(self, lines: str) -> tuple[str, ...]:
+        return proofs.in_transcript(lines)
+
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
-        return claude_dialogs.answer(dialog, policy)
+        return claude_answers.answer(dialog, policy)
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
         return claude_exit.read_exit(code, signal, lines)
 
+    def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
+        return claude_hook_news.read(text, at)
+
     def settings(self, facts: Facts) -> dict[str, Any]:
-        return claude_settings.render(facts.agent)
+        hooks = claude_hooks.render(facts, dialect="claude", with_tools=False)
+        return {**claude_settings.render(facts.agent), "hooks": hooks}
 
 
 def prompt_argv(facts: Facts) -> tuple[str, ...]:

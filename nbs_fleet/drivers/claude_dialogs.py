@@ -1,4 +1,4 @@
-"""Dialogs of the Claude family: recognised by their shape, and answered by the label of a line, never by its place."""
+"""Dialogs of the Claude family, recognised by their shape at any width, whatever text they carry inside."""
 
 from __future__ import annotations
 
@@ -8,58 +8,77 @@ from msgspec import Struct
 
 from nbs_fleet.drivers.base import Dialog, Option
 from nbs_fleet.model import BlockedKind
-from nbs_fleet.spec.team import Dialogs
 
-CURSOR = "❯"
-_OPTION = re.compile(r"^\s*(?P<cursor>❯\s+)?(?P<key>\d{1,2})\.\s+(?P<label>\S.*)$")
-_HINT = re.compile(r"\b(Enter|Esc|Tab|Space|ctrl\+\w|shift\+tab|to (confirm|cancel|select|navigate|edit|continue))\b")
+_OPTION = re.compile(r"^(?P<lead>\s*(?P<cursor>❯\s+)?)(?P<key>\d{1,2})\.\s*(?P<label>\S.*)$")
+_CHECK = re.compile(r"^\s*(?P<cursor>❯ )?\s*\[[ ✔x]\] (?P<label>\S.*)$")
+_RULER = re.compile(r"^\s*[─╌]{8,}")
+_FOREIGN = re.compile(r"^(❯|!)\xa0|^[●⏺] |^Resume this session|^\[exit ")
+"""Rows that never stand below a dialog's last line: an input box, a reply, the words of an ended client."""
+_TAIL = 12
+"""Most rows below the last line: the longest known tail is the sample of a theme in a narrow pane."""
 
 
 class Shape(Struct, frozen=True):
-    """One dialog: words that stand in its text, and a label that at least one of its lines bears."""
+    """One dialog: a pattern for the question just above its lines or for all its text, and one for a line's label."""
 
     kind: BlockedKind
-    text: re.Pattern[str]
     label: re.Pattern[str]
+    question: re.Pattern[str] | None = None
+    text: re.Pattern[str] | None = None
+
+    def fits(self, question: str, text: str, options: tuple[Option, ...]) -> bool:
+        """Whether a dialog with these words and lines is of this kind; all given patterns must be found."""
+        if self.question and not self.question.search(question):
+            return False
+        if self.text and not self.text.search(text):
+            return False
+        return any(self.label.search(option.label) for option in options)
 
 
-def _shape(kind: BlockedKind, text: str, label: str = "") -> Shape:
-    return Shape(kind, re.compile(text), re.compile(label))
+def _shape(kind: BlockedKind, label: str, *, question: str = "", text: str = "") -> Shape:
+    ask, anywhere = (re.compile(pattern) if pattern else None for pattern in (question, text))
+    return Shape(kind, re.compile(label), ask, anywhere)
 
 
 SHAPES: tuple[Shape, ...] = (
-    _shape(BlockedKind.TRUST, r"Accessing workspace|Do you trust the files in this folder", r"^Yes, (I trust|proceed)"),
-    _shape(BlockedKind.TRUST, r"external (CLAUDE\.md )?(file )?imports", r"external imports"),
-    _shape(BlockedKind.BYPASS, r"Bypass Permissions mode", r"^Yes, I accept"),
-    _shape(BlockedKind.MCP, r"MCP servers? (found|in)", r"MCP server"),
-    _shape(BlockedKind.APIKEY, r"Do you want to use this API key", r"^Yes"),
-    _shape(BlockedKind.SETUP, r"Choose the text style that looks best", r"mode"),
-    _shape(BlockedKind.SETUP, r"terminal setup|/terminal-setup", r"recommended settings|terminal-setup"),
-    _shape(BlockedKind.LOGIN, r"Select login method", r"account"),
-    _shape(BlockedKind.SETTINGS, r"Settings (Error|Warning)", r"^(Continue|Fix with Claude)"),
-    _shape(BlockedKind.RESUME, r"This session is .* old", r"^Resume "),
-    _shape(BlockedKind.PLAN, r"Would you like to proceed\?", r"^(Yes|Tell Claude)"),
-    _shape(BlockedKind.PLAN, r"Exit plan mode\?", r"^Yes"),
-    _shape(BlockedKind.QUESTION, r"", r"^(Chat about this|Type something|Submit answers)"),
-    _shape(BlockedKind.PERMISSION, r"Do you want (to|me to) |needs your permission|wants to ", r"^Yes"),
+    _shape(BlockedKind.TRUST, r"^Yes, (I trust this folder|proceed)", text=r"Accessing workspace|Do you trust|trust"),
+    _shape(BlockedKind.TRUST, r"^Yes, allow external", text=r"External imports|external"),
+    _shape(BlockedKind.BYPASS, r"^Yes, I accept", text=r"Bypass Permissions mode"),
+    _shape(BlockedKind.MCP, r"^Use this MCP server"),
+    _shape(BlockedKind.APIKEY, r"^No \(recommended\)", question=r"Do you want to use this API key"),
+    _shape(BlockedKind.SETUP, r"^Dark mode"),
+    _shape(BlockedKind.SETUP, r"^No, maybe later with /terminal-setup"),
+    _shape(BlockedKind.LOGIN, r"account", question=r"Select login method"),
+    _shape(BlockedKind.SETTINGS, r"^Fix with Claude"),
+    _shape(BlockedKind.RESUME, r"^Resume full session"),
+    _shape(BlockedKind.PLAN, r"^(Yes, |Tell Claude)", question=r"Would you like to proceed\?$"),
+    _shape(BlockedKind.PLAN, r"^Yes", question=r"exit plan mode\??$"),
+    _shape(BlockedKind.QUESTION, r"^(Chat about this|Submit answers)"),
+    _shape(BlockedKind.PERMISSION, r"^Yes", question=r"^(Do you want to .*\?|Claude wants to .*|Enter plan mode\?)$"),
 )
-"""Tried in this order on the text of the dialog with its blanks folded, so that a narrow pane's line breaks don't matter."""
+"""Tried in this order (Claude Code 2.1.197 and claudeless 0.2.2; all but RESUME captured).
+
+The text of a dialog may hold anything, a file that is to be written for one; so a kind is told by the labels of
+its lines and by the question right above them. In a low pane the title is scrolled away.
+"""
 
 
 def read_dialog(rows: tuple[str, ...]) -> Dialog | None:
     """The dialog that fills the end of these rows, or None.
 
-    It has numbered lines 1, 2, .. with the cursor on one of them, and below them nothing but hints.
+    It has lines numbered 1, 2, .. with the cursor on one of them, and only hints below.
     """
-    found = _options(rows)
+    found = _numbered(rows)
     if found is None:
-        return None
-    start, options, cursor = found
-    text = fold(rows)
+        return _checklist(rows)
+    picked, cursor = found
+    first = picked[0][0]
+    question, text = fold(_question(rows[:first])), fold(rows[:first])
+    heads = tuple(Option(_clean(match["label"]), match["key"]) for _, match in picked)
     for shape in SHAPES:
-        if shape.text.search(text) and any(shape.label.search(option.label) for option in options):
-            above = tuple(row.strip() for row in rows[:start])
-            return Dialog(shape.kind, "\n".join(above).strip(), options, cursor)
+        if shape.fits(question, text, heads):
+            options = heads if shape.kind is BlockedKind.QUESTION else _unwrapped(rows, picked)
+            return Dialog(shape.kind, _text(rows[:first]), options, cursor)
     return None
 
 
@@ -68,99 +87,77 @@ def fold(rows: tuple[str, ...]) -> str:
     return " ".join(" ".join(rows).split())
 
 
-def _options(rows: tuple[str, ...]) -> tuple[int, tuple[Option, ...], int] | None:
-    """The last numbered list: index of its first row, its lines, and which one the cursor is on."""
-    last = next((i for i in range(len(rows) - 1, -1, -1) if _OPTION.match(rows[i])), None)
-    if last is None or not _only_hints(rows, last):
-        return None
+def page(kind: BlockedKind, rows: tuple[str, ...]) -> Dialog:
+    """A dialog without lines to choose from."""
+    return Dialog(kind, _text(rows))
+
+
+def _numbered(rows: tuple[str, ...]) -> tuple[list[tuple[int, re.Match[str]]], int] | None:
+    """The last numbered list, as (row, match) of each line, and which of them the cursor is on."""
     picked: list[tuple[int, re.Match[str]]] = []
-    for index in range(last, -1, -1):
+    for index in range(len(rows) - 1, -1, -1):
         match = _OPTION.match(rows[index])
         if match is None:
             continue
-        expected = int(picked[-1][1]["key"]) - 1 if picked else int(match["key"])
-        if int(match["key"]) != expected:
+        if picked and int(match["key"]) != int(picked[-1][1]["key"]) - 1:
             break
         picked.append((index, match))
-        if expected == 1:
+        if match["key"] == "1":
             break
     picked.reverse()
-    marked = [i for i, (_, match) in enumerate(picked) if match["cursor"]]
-    if int(picked[0][1]["key"]) != 1 or len(marked) != 1:
+    if not picked or picked[0][1]["key"] != "1" or not _is_end(rows[picked[-1][0] + 1 :]):
         return None
-    options = tuple(Option(_clean(match["label"]), match["key"]) for _, match in picked)
-    return picked[0][0], options, marked[0]
+    marked = [number for number, (_, match) in enumerate(picked) if match["cursor"]]
+    return (picked, marked[0]) if len(marked) == 1 else None
 
 
-def _only_hints(rows: tuple[str, ...], last: int) -> bool:
-    """Whether what follows the last line belongs to a dialog: its continuation, hints, or a sample of a theme."""
-    indent = len(rows[last]) - len(rows[last].lstrip(f" {CURSOR}"))
-    for row in rows[last + 1 :]:
-        bare = row.strip()
-        if not bare or _HINT.search(bare) or bare.startswith("╌"):
-            continue
-        if len(row) - len(row.lstrip()) < min(indent, 2):
-            return False
-    return True
+def _checklist(rows: tuple[str, ...]) -> Dialog | None:
+    """The choice among several MCP servers: boxes to tick, all of them ticked at first."""
+    matches = [(index, match) for index, row in enumerate(rows) if (match := _CHECK.match(row))]
+    marked = [number for number, (_, match) in enumerate(matches) if match["cursor"]]
+    if len(marked) != 1 or "MCP servers found in this project" not in fold(rows[: matches[0][0]]):
+        return None
+    if not _is_end(rows[matches[-1][0] + 1 :]):
+        return None
+    options = tuple(Option(match["label"].strip()) for _, match in matches)
+    return Dialog(BlockedKind.MCP, _text(rows[: matches[0][0]]), options, marked[0])
+
+
+def _is_end(tail: tuple[str, ...]) -> bool:
+    """Whether these rows can be what follows a dialog's last line."""
+    used = [row for row in tail if row.strip()]
+    return len(used) <= _TAIL and not any(_FOREIGN.match(row) for row in used)
+
+
+def _question(above: tuple[str, ...]) -> tuple[str, ...]:
+    """The paragraph just above the lines; it ends at a blank row or a ruler."""
+    rows = list(above)
+    while rows and not rows[-1].strip():
+        rows.pop()
+    found: list[str] = []
+    while rows and rows[-1].strip() and not _RULER.match(rows[-1]):
+        found.append(rows.pop())
+    return tuple(reversed(found))
+
+
+def _unwrapped(rows: tuple[str, ...], picked: list[tuple[int, re.Match[str]]]) -> tuple[Option, ...]:
+    """The lines with labels that a narrow pane broke put together again."""
+    options: list[Option] = []
+    for index, match in picked:
+        label, column = match["label"], len(match["lead"]) + 2
+        for row in rows[index + 1 :]:
+            bare = row.strip()
+            indent = len(row) - len(row.lstrip())
+            if not bare or indent < column or _OPTION.match(row) or bare.startswith("shift+tab to "):
+                break
+            label = f"{label.rstrip()} {bare}"
+        options.append(Option(_clean(label), match["key"]))
+    return tuple(options)
 
 
 def _clean(label: str) -> str:
     return label.replace("✔", "").strip()
 
 
-_ACCEPT: dict[BlockedKind, tuple[str, ...]] = {
-    BlockedKind.TRUST: (r"^Yes, (I trust|proceed)",),
-    BlockedKind.BYPASS: (r"^Yes, I accept",),
-    BlockedKind.MCP: (r"^Use this MCP server",),
-    BlockedKind.APIKEY: (r"^Yes",),
-    BlockedKind.SETTINGS: (r"^Continue",),
-    BlockedKind.RESUME: (r"^Resume full session",),
-    BlockedKind.PLAN: (
-        r"^Yes, and bypass permissions",
-        r"^Yes, and (auto-accept|use auto)",
-        r"^Yes, manually approve",
-        r"^Yes",
-    ),
-    BlockedKind.PERMISSION: (r"^Yes$", r"^Yes\b(?!.*(always|don't ask|allow all))"),
-}
-"""Labels that carry out `accept` or `approve`, the wished ones first. Never a line that allows more than was asked."""
-
-_DENY: dict[BlockedKind, tuple[str, ...]] = {
-    BlockedKind.TRUST: (r"^No, exit",),
-    BlockedKind.BYPASS: (r"^No, exit",),
-    BlockedKind.MCP: (r"^Continue without",),
-    BlockedKind.APIKEY: (r"^No\b",),
-    BlockedKind.PERMISSION: (r"^No(?!t |w )",),
-}
-
-
-def choose(dialog: Dialog, policy: Dialogs) -> int | None:
-    """The index of the line that the policy asks for; None when a person must choose."""
-    wish = getattr(policy, dialog.kind.value, "ask")
-    if dialog.kind is BlockedKind.QUESTION or wish == "ask":
-        return None
-    table = _DENY if wish == "deny" else _ACCEPT
-    for pattern in table.get(dialog.kind, ()):
-        for index, option in enumerate(dialog.options):
-            if re.search(pattern, option.label):
-                return index
-    return None
-
-
-def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
-    """Keys for a client that takes a digit at once (Claude Code 2.1.197, measured on every dialog)."""
-    if dialog.kind is BlockedKind.SETUP:
-        return ("Enter",) if policy.setup == "accept" else None
-    index = choose(dialog, policy)
-    if index is None:
-        return None
-    key = dialog.options[index].key
-    return (key,) if key else walk(dialog, index)
-
-
-def walk(dialog: Dialog, index: int) -> tuple[str, ...] | None:
-    """Arrow keys from the cursor to a line, then Enter; None when the cursor is not known."""
-    if dialog.cursor is None:
-        return None
-    steps = index - dialog.cursor
-    return (*(("Down",) if steps > 0 else ("Up",)) * abs(steps), "Enter")
+def _text(rows: tuple[str, ...]) -> str:
+    return "\n".join(row.strip() for row in rows).strip()

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from nbs_fleet.model import ExitKind
+
+_GAVE_UP = (1, 2, None)
+"""Exit codes of a client that ends before it draws anything; None: tmux lost the status."""
 
 _SAYS: tuple[tuple[re.Pattern[str], ExitKind], ...] = (
     (re.compile(r"Error: Session ID \S+ is already in use"), ExitKind.SESSION_IN_USE),
     (re.compile(r"No conversation found (with session ID|to continue)"), ExitKind.NO_CONVERSATION),
-    (re.compile(r"Session not found|No session found"), ExitKind.NO_CONVERSATION),
-    (re.compile(r"cannot be used with root/sudo privileges"), ExitKind.REFUSED),
-    (re.compile(r"Error: (Settings file not found|Invalid session ID|Invalid settings)"), ExitKind.REFUSED),
-    (re.compile(r"^error: ", re.MULTILINE), ExitKind.REFUSED),
-    (re.compile(r"Error: --\S+ (requires|can|cannot|is)"), ExitKind.REFUSED),
-    (re.compile(r"Unable to connect to Anthropic services"), ExitKind.REFUSED),
+    (re.compile(r"Error: Session not found"), ExitKind.NO_CONVERSATION),
+    (re.compile(r"--dangerously-skip-permissions cannot be used with root"), ExitKind.REFUSED),
+    (re.compile(r"Error: (Settings file|Invalid |--\S+ |Failed to load scenario)"), ExitKind.REFUSED),
+    (re.compile(r"error: (unknown|unexpected|invalid|option|missing|the argument) ?"), ExitKind.REFUSED),
 )
-"""What the clients print when they give up at once (Claude Code 2.1.197 and claudeless 0.2.2, measured)."""
+"""What the clients print at column 0 when they give up (Claude Code 2.1.197 and claudeless 0.2.2, measured)."""
+
+_MISSING = re.compile(r"nbs-fleet: program not found: |(\S*sh|env): .*(not found|No such file)")
+_BARRED = re.compile(r"nbs-fleet: not executable: |(\S*sh|env): .*(Permission denied|cannot execute)")
+_OURS = re.compile(r"nbs-fleet: ")
+_OUR_GONE = 78
+"""launch.sh's own status when a file or folder that it needs is gone."""
 
 
 def read_exit(code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
     """Tell the kinds of end apart; STOPPED is the caller's to know.
 
-    127 and 126 are the shell's answers; they count only with a line that names them, since a client may
-    exit with such a code too. A line may be cut by the pane's width, so it is joined before it is searched.
+    A status alone proves little (a client may exit with 127 too), so a line at column 0 must say the same; it may
+    be broken over several rows by a narrow pane. No network at the first start stays a CRASH: it may pass.
     """
     if signal:
         return ExitKind.CRASH
     if code == 0:
         return ExitKind.CLEAN
-    text = "\n".join(lines)
-    if code == 127 and _any(text, r"nbs-fleet: program not found: ", r"not found\s*$", r"No such file"):
+    said = tuple(_joined(lines))
+    if code == 127 and any(_MISSING.match(text) for text in said):
         return ExitKind.MISSING_PROGRAM
-    if code == 126:
+    if code == 126 and any(_BARRED.match(text) for text in said):
         return ExitKind.NOT_EXECUTABLE
-    joined = "".join(lines)
-    for pattern, kind in _SAYS:
-        if code in (1, 2, None) and (pattern.search(text) or pattern.search(joined)):
-            return kind
+    if code == _OUR_GONE and any(_OURS.match(text) for text in said):
+        return ExitKind.REFUSED
+    if code in _GAVE_UP:
+        return next((kind for pattern, kind in _SAYS if any(pattern.match(text) for text in said)), ExitKind.CRASH)
     return ExitKind.CRASH
 
 
-def _any(text: str, *patterns: str) -> bool:
-    return any(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+def _joined(lines: tuple[str, ...]) -> Iterator[str]:
+    """Each row with the three after it, as one text."""
+    for index in range(len(lines)):
+        yield "".join(lines[index : index + 4])

@@ -10,31 +10,35 @@ from nbs_fleet.drivers import claude_dialogs
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
-_RULE = re.compile(r"^─{3,}( [^─]+ ─+)?$|^─+ [^─]+ ─+$")
-_PROMPT = re.compile(r"^[❯!](?:\xa0(?P<text>.*))?$")
-_QUEUED = "Press up to edit queued messages"
-_SPINNER = re.compile(r"^[·✢✳✶✻✽*] (?P<what>\S.*)$")
-_STILL = re.compile(r"^● (?P<what>\S[^.…]*…)( \(.*)?$")
+_RULE = re.compile(r"^─+$")
+_ANY_RULE = re.compile(r"^─{3,}( .* ─+)?$")
+_PROMPT = re.compile(r"^[❯!](?:\xa0(?P<text>.*)| (?P<queued>Press up to edit queued .*))?$")
+"""A no-break space follows the mark; a narrow pane pushes it behind the placeholder of a queue."""
+_QUEUED = re.compile(r"^Press up to edit queued (mes.*…|messages)$")
+_SPINNER = re.compile(r"^[·✢✳✶✻✽*](?: (?P<what>\S.*))?$")
+_STILL = re.compile(r"^● (?P<what>\S[^.…]*…)(?P<time> \(\d+[smh].*)?$")
 _PAST = re.compile(r"^\S+ for (\d+[hms] ?)+( ·.*)?$")
 _WORKING = re.compile(r"…|Retrying in |Waiting for \d+ background agent")
+_RETRYING = re.compile(r"Retrying in \d+\w* ·.* attempt \d")
 _INTERRUPT = re.compile(r"(^|[ ·])esc to (interrupt|…|i\w*…)")
-_BESIDE = re.compile(r"^\s+(❯ |⎿|◻|◼|✔|☐|☒|●\s\S+ · /effort|\d+ tasks? \(|\S+ [▰▱])|^\s*[▰▱]+")
-"""Rows between the spinner and the box: queued messages, tips, tasks, progress, the effort mark of the fullscreen view."""
+_BESIDE = re.compile(r"^\s+(❯ |⎿|◻|◼|✔|☐|☒|●\s\S+ · /effort|\d+ tasks? \(|\S+ [▰▱])|^\s*[▰▱]+|^    ")
+"""Rows between the spinner and the box: queued messages, tips, tasks, progress, their continuations."""
 
 _ERRORS: tuple[tuple[re.Pattern[str], AgentState, BlockedKind | None], ...] = (
     (
-        re.compile(r"Please run /login|Invalid API key|OAuth (token|session) .*expired|Not logged in"),
+        re.compile(
+            r"Please run /login|Invalid API key|OAuth (token|session) .*expired|Not logged in|[Aa]uth.* (error|failed)"
+        ),
         AgentState.BLOCKED,
         BlockedKind.LOGIN,
     ),
     (
-        re.compile(r"rate limit|\(429\)|usage limit|hit your .*limit|529|[Oo]verloaded|Credit balance"),
+        re.compile(r"[Rr]ate.?limit|\(429\)|usage limit|hit your .*limit|\b529\b|[Oo]verloaded|[Cc]redit"),
         AgentState.LIMITED,
         None,
     ),
-    (re.compile(r""), AgentState.UNKNOWN, None),
 )
-"""What the text of an error means for the agent; the last line is for all other errors."""
+"""What the text of an error means for the agent; all others leave it UNKNOWN: at its prompt, but failed."""
 
 _REPLY_ERROR = re.compile(
     r"^● (API Error\b|Please run /login|Unable to connect to API|Credit balance|.*usage limit reached)"
@@ -46,20 +50,20 @@ _NOTE_ERROR = re.compile(
 
 
 class Box(Struct, frozen=True):
-    """The input box: what it holds, the rows above it and the footer below."""
+    """The input box: what it holds, the rows above it and the footer below; `shell`: what is typed goes to a shell."""
 
     text: str
     above: tuple[str, ...]
     footer: tuple[str, ...]
-    mode: str = ""
+    shell: bool = False
 
 
 def read_screen(screen: Screen) -> Reading:
     """What the lowest structure on the screen says; UNKNOWN for all that is neither box nor known dialog.
 
-    The client draws its rules at column 0; whatever tools, models and people print is indented, so text that
-    only looks like a dialog can't be taken for one while the box stands below it (Claude Code 2.1.197, measured
-    at 30 to 120 columns).
+    The client draws its rules and its box at column 0; whatever tools, models and people print is indented, so
+    text that only looks like a dialog can't be taken for one while the box stands below it (Claude Code 2.1.197,
+    measured at 30 to 120 columns).
     """
     rows = trim(screen.rows)
     if not rows:
@@ -68,19 +72,37 @@ def read_screen(screen: Screen) -> Reading:
     return _read_rest(rows) if box is None else read_box(box)
 
 
+def trim(rows: tuple[str, ...]) -> tuple[str, ...]:
+    """The rows without blanks at their ends and without blank rows at the bottom."""
+    end = len(rows)
+    while end and not rows[end - 1].strip():
+        end -= 1
+    return tuple(row.rstrip() for row in rows[:end])
+
+
 def find_box(rows: tuple[str, ...]) -> Box | None:
-    """The input box between the last two rules, if that is what they enclose."""
-    rules = _rules(rows)
-    if len(rules) < 2:
+    """The input box, if one is the lowest structure: its mark at column 0, a rule right above, a rule below.
+
+    The upper rule may end in the session's name; where that does not fit, it is broken over several rows, and a
+    rest of it follows the lower rule.
+    """
+    start = next((i for i in range(len(rows) - 1, 0, -1) if _PROMPT.match(rows[i])), None)
+    if start is None or not rows[start - 1].endswith("─"):
         return None
-    upper, lower = rules[-2], rules[-1]
-    inside = rows[upper + 1 : lower]
-    first = _PROMPT.match(inside[0]) if inside else None
-    if first is None:
+    end = next((i for i in range(start + 1, len(rows)) if _RULE.match(rows[i])), None)
+    if end is None or any(row and not row.startswith("  ") for row in rows[start + 1 : end]):
         return None
-    lines = (first["text"] or "", *(row.removeprefix("  ") for row in inside[1:]))
-    mode = "shell" if inside[0].startswith("!") else ""
-    return Box("\n".join(lines).strip(), rows[:upper], rows[lower + 1 :], mode)
+    upper = start - 1
+    if len(rows[upper]) < len(rows[end]):
+        while upper > 0 and rows[upper - 1] and not rows[upper - 1].startswith("  "):
+            upper -= 1
+    below = end + 1
+    while below < len(rows) and _RULE.match(rows[below]):
+        below += 1
+    first = _PROMPT.match(rows[start])
+    text = (first["text"] or first["queued"] or "") if first else ""
+    lines = (text, *(row.removeprefix("  ") for row in rows[start + 1 : end]))
+    return Box("\n".join(lines).strip(), rows[:upper], rows[below:], shell=rows[start].startswith("!"))
 
 
 def read_box(box: Box) -> Reading:
@@ -88,31 +110,48 @@ def read_box(box: Box) -> Reading:
     if any(row.startswith("Resume this session with:") for row in box.footer):
         return Reading(AgentState.UNKNOWN, detail="the client has ended")
     working = _working(box)
-    draft = None if box.text in ("", _QUEUED) else box.text
+    queued = _QUEUED.match(box.text) is not None
+    draft = None if queued or not box.text else box.text
     if working is not None:
         state = AgentState.COMPACTING if working.startswith("Compacting") else AgentState.BUSY
         return Reading(state, detail=working, draft=draft)
-    if box.text == _QUEUED:
+    if queued:
         return Reading(AgentState.BUSY, detail="messages are queued")
-    footer = claude_dialogs.fold(box.footer)
-    if "Not logged in" in footer:
+    if "Not logged in" in claude_dialogs.fold(box.footer):
         return Reading(AgentState.BLOCKED, detail="not logged in", blocked=BlockedKind.LOGIN, draft=draft)
-    if draft is not None or box.mode:
-        return Reading(AgentState.BLOCKED, detail="text in the input box", blocked=BlockedKind.DRAFT, draft=draft or "")
+    if draft is not None or box.shell:
+        detail = "shell mode" if box.shell else "text in the input box"
+        return Reading(AgentState.BLOCKED, detail=detail, blocked=BlockedKind.DRAFT, draft=draft or "")
     return _after_turn(box)
 
 
 def _working(box: Box) -> str | None:
     """What the client is doing, by the line above the box or the footer; None when no turn runs."""
     interrupt = any(_INTERRUPT.search(row) for row in box.footer)
-    last = next((row for row in reversed(box.above) if row.strip() and not _BESIDE.match(row)), "")
+    block = _paragraph([row for row in box.above if not row.strip() or not _BESIDE.match(row)])
+    lone = next((i for i, row in enumerate(block) if len(row) == 1 and _SPINNER.match(row)), None)
+    if lone is not None:
+        block = (" ".join((block[lone], claude_dialogs.fold(block[lone + 1 :]))),)
+    last = block[-1] if block else ""
+    if _RETRYING.search(last):
+        return last.lstrip("·✢✳✶✻✽*● ")
     spinner = _SPINNER.match(last)
-    if spinner and not _PAST.match(spinner["what"]) and _WORKING.search(spinner["what"]):
+    if spinner and spinner["what"] and not _PAST.match(spinner["what"]) and _WORKING.search(spinner["what"]):
         return spinner["what"]
     still = _STILL.match(last)
-    if still and (interrupt or (still[2] or "").startswith(" (")):
+    if still and (interrupt or still["time"]):
         return last[2:]
     return "esc to interrupt" if interrupt else None
+
+
+def _paragraph(rows: list[str]) -> tuple[str, ...]:
+    """The last rows without a blank one between them; takes them off `rows`."""
+    while rows and not rows[-1].strip():
+        rows.pop()
+    found: list[str] = []
+    while rows and rows[-1].strip():
+        found.append(rows.pop())
+    return tuple(reversed(found))
 
 
 def _after_turn(box: Box) -> Reading:
@@ -130,39 +169,44 @@ def _after_turn(box: Box) -> Reading:
 
 
 def last_block(above: tuple[str, ...]) -> tuple[str, ...]:
-    """The last paragraph above the box that is not a turn's summary, tasks or hints."""
+    """The last paragraph above the box that is not a turn's summary, nor tasks."""
     rows = list(above)
     while rows:
-        row = rows[-1]
-        spinner = _SPINNER.match(row)
-        done = spinner is not None and _PAST.match(spinner["what"])
-        if row.strip() and not done and not (_BESIDE.match(row) and "⎿" not in row):
+        spinner = _SPINNER.match(rows[-1])
+        summary = spinner is not None and _PAST.match(spinner["what"] or "")
+        aside = _BESIDE.match(rows[-1]) and "⎿" not in rows[-1] and not rows[-1].startswith("    ")
+        if rows[-1].strip() and not summary and not aside:
             break
         rows.pop()
-    block: list[str] = []
-    while rows and rows[-1].strip():
-        block.append(rows.pop())
-    return tuple(reversed(block))
+    return _paragraph(rows)
 
 
 def error_reading(text: str) -> Reading:
+    """What an error that ended a turn means: nobody logged in, a limit, or something a person must look at."""
+    detail = f"error: {text}"
     for pattern, state, blocked in _ERRORS:
         if pattern.search(text):
-            return Reading(state, detail=f"error: {text}", blocked=blocked)
-    return Reading(AgentState.UNKNOWN, detail=f"error: {text}")
+            return Reading(state, detail=detail, blocked=blocked)
+    return Reading(AgentState.UNKNOWN, detail=detail)
 
 
 def _read_rest(rows: tuple[str, ...]) -> Reading:
-    """A dialog, a start-up page, or nothing known. A question is cut in two by a rule, so one more is tried."""
-    rules = _rules(rows)
-    for start in (*(index + 1 for index in reversed(rules[-2:])), 0):
+    """A dialog, a page of its own, or nothing known.
+
+    A dialog begins below the last rule; a question is cut in two by one, so the rule before is tried too, and
+    the whole screen where the first rule may have scrolled away. A menu of a running session ends in a rule.
+    """
+    end = len(rows)
+    while end and _ANY_RULE.match(rows[end - 1]):
+        end -= 1
+    rows = rows[:end]
+    rules = [index for index, row in enumerate(rows) if _ANY_RULE.match(row)]
+    starts = [index + 1 for index in reversed(rules[-2:])]
+    for start in starts if len(rules) > 1 else (*starts, 0):
         dialog = claude_dialogs.read_dialog(rows[start:])
         if dialog is not None:
             return blocked(dialog)
-        if start == 0 or len(rules) == 0:
-            break
-    region = rows[rules[-1] + 1 :] if rules else rows
-    return _page(region)
+    return _page(rows[rules[-1] + 1 :] if rules else rows)
 
 
 def blocked(dialog: Dialog) -> Reading:
@@ -171,26 +215,13 @@ def blocked(dialog: Dialog) -> Reading:
 
 
 def _page(region: tuple[str, ...]) -> Reading:
-    """Full pages without numbered lines."""
-    text = claude_dialogs.fold(region)
-    last = next((row.strip() for row in reversed(region) if row.strip()), "")
+    """Pages without numbered lines."""
+    used = [row.strip() for row in region if row.strip()]
+    head, last, text = (used[0], used[-1], claude_dialogs.fold(region)) if used else ("", "", "")
     if last.startswith("Press Enter to continue") and "Security notes:" in text:
-        return blocked(Dialog(BlockedKind.SETUP, "\n".join(region).strip()))
-    if re.search(r"Paste code here if prompted|Login successful\. Press Enter", text):
-        return blocked(Dialog(BlockedKind.LOGIN, "\n".join(region).strip()))
-    head = next((row.strip() for row in region if row.strip()), "")
+        return blocked(claude_dialogs.page(BlockedKind.SETUP, region))
+    if head == "Login" or re.search(r"Paste code here if prompted|Login successful\. Press Enter", text):
+        return blocked(claude_dialogs.page(BlockedKind.LOGIN, region))
     if head == "Resume session":
-        return blocked(Dialog(BlockedKind.RESUME, "\n".join(region).strip()))
+        return blocked(claude_dialogs.page(BlockedKind.RESUME, region))
     return Reading(AgentState.UNKNOWN, detail=f"neither box nor dialog: {head[:60]}")
-
-
-def _rules(rows: tuple[str, ...]) -> list[int]:
-    return [index for index, row in enumerate(rows) if _RULE.match(row)]
-
-
-def trim(rows: tuple[str, ...]) -> tuple[str, ...]:
-    """The rows without blanks at their ends and blank rows at the bottom; the box's own NBSP stays irrelevant."""
-    end = len(rows)
-    while end and not rows[end - 1].strip():
-        end -= 1
-    return tuple(row.rstrip() for row in rows[:end])

@@ -10,11 +10,20 @@ import re
 from posixpath import join
 from typing import Any
 
-from nbs_fleet.drivers import claude_dialogs, claude_exit, claude_settings, claude_transcript, claudeless_screen
+from nbs_fleet.drivers import (
+    claude_answers,
+    claude_exit,
+    claude_hook_news,
+    claude_hooks,
+    claude_settings,
+    claude_transcript,
+    claudeless_screen,
+)
 from nbs_fleet.drivers.base import (
     Capabilities,
     Dialog,
     Facts,
+    HookNews,
     Launch,
     Places,
     Reading,
@@ -96,7 +105,7 @@ class Claudeless:
 
     name: str = "claudeless"
     program: str = "claudeless"
-    capabilities: Capabilities = Capabilities(resume=True, session_id=True, hooks=True)
+    capabilities: Capabilities = Capabilities(resume=True, session_id=True, hooks=True, stop_block=True)
     min_version: tuple[int, ...] | None = (0, 2, 0)
     stop_signals: tuple[str, ...] = ("TERM",)
     start_seconds: float = 5.0
@@ -133,6 +142,7 @@ class Claudeless:
             argv=(*argv, *known, *prompt_argv(facts)),
             env=own,
             unset=tuple(key for key in (*SESSION_MARKS, *CONFIG_KEYS) if key not in agent.env and key not in own),
+            files=claude_hooks.files(facts, dialect="claudeless"),
             dropped=(*dropped, *unknown),
         )
 
@@ -164,22 +174,26 @@ class Claudeless:
         return claude_transcript.read_finished(head, tail)
 
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
-        """Digits do nothing in its trust and bypass dialogs: `y`/`n` there, arrows and Enter here (measured)."""
+        """Digits do nothing in its trust and bypass dialogs: `y`/`n` in the first, arrows and Enter in the other (measured)."""
         if dialog.kind not in (BlockedKind.TRUST, BlockedKind.BYPASS):
-            return claude_dialogs.answer(dialog, policy)
-        index = claude_dialogs.choose(dialog, policy)
+            return claude_answers.answer(dialog, policy)
+        index = claude_answers.choose(dialog, policy)
         if index is None:
             return None
         if dialog.kind is BlockedKind.TRUST:
             return ("y",) if dialog.options[index].label.startswith("Yes") else ("n",)
-        return claude_dialogs.walk(dialog, index)
+        return claude_answers.walk(dialog, index)
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
         """130 is two Ctrl-C: a person ended it."""
         return ExitKind.CLEAN if code == 130 and not signal else claude_exit.read_exit(code, signal, lines)
 
+    def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
+        return claude_hook_news.read(text, at)
+
     def settings(self, facts: Facts) -> dict[str, Any]:
-        return claude_settings.render(facts.agent)
+        hooks = claude_hooks.render(facts, dialect="claudeless", with_tools=False)
+        return {**claude_settings.render(facts.agent), "hooks": hooks}
 
 
 def known_args(args: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from posixpath import join
+from typing import Any
+
+from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Facts, Launch
 from nbs_fleet.drivers.claude import Claude
@@ -36,3 +39,7 @@ class Sim(Claude):
     def config_dir(self, facts: Facts) -> str:
         """A person's own CLAUDE_CONFIG_DIR in the inherited environment is not for a simulator."""
         return config_dir(facts) if "CLAUDE_CONFIG_DIR" in facts.agent.env else join(facts.agent_dir, "client")
+
+    def settings(self, facts: Facts) -> dict[str, Any]:
+        """It has the hooks of a current Claude Code; its own version says nothing of them."""
+        return super().settings(replace(facts, version=None))

@@ -142,6 +142,12 @@ class Control(asyncio.SubprocessProtocol):
             return
         raise TmuxError(f"tmux send-keys: pane {pane} is in copy mode or dead; no key was sent")
 
+    async def write(self, pane: str, text: str) -> None:
+        """Type text as it is, for clients that know no paste; refused like `press`."""
+        send = line("send-keys", "-l", "-t", check_pane(pane), "--", pasteable(text))
+        if not await self._unless("#{||:#{pane_in_mode},#{pane_dead}}", pane, send):
+            raise TmuxError(f"tmux send-keys: pane {pane} is in copy mode or dead; nothing was typed")
+
     async def paste(self, pane: str, text: str) -> None:
         """Paste text, bracketed where the client asked for that; control characters are removed first.
 

@@ -19,6 +19,8 @@ _HINTS = {
     errno.EROFS: "The file system is mounted read-only.",
 }
 
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
 
 def write_atomic(path: str, data: bytes | str, mode: int = 0o600, *, durable: bool = False) -> None:
     """Replace `path` by `data` in one step; readers see the old content or the new, never a part.
@@ -38,6 +40,25 @@ def write_atomic(path: str, data: bytes | str, mode: int = 0o600, *, durable: bo
         with suppress(OSError):
             os.unlink(temporary)
         _refuse("write", path, error)
+
+
+def write_once(path: str, data: bytes | str, mode: int = 0o600) -> bool:
+    """Make a file that must not exist yet, durably and whole or not at all; False if `path` is taken.
+
+    Of several writers at the same time exactly one gets True. Raises FleetError.
+    """
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.tmp")
+    content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    try:
+        _write_new(temporary, content, mode, durable=True)
+        made = _name_once(temporary, path)
+        _sync_folder(folder)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        _refuse("write", path, error)
+    return made
 
 
 def append_line(path: str, line: bytes, mode: int = 0o600) -> None:
@@ -72,16 +93,17 @@ def read_text(path: str, limit: int) -> str | None:
         return None
     except OSError as error:
         _refuse("read", path, error)
-    with os.fdopen(fd, "rb", buffering=0):
+    try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise FleetError(f"can't read {path}: it is no regular file")
         if found.st_size > limit:
             raise FleetError(f"can't read {path}: it has {found.st_size} bytes, {limit} are allowed")
-        try:
-            content = _read_up_to(fd, limit + 1)
-        except OSError as error:
-            _refuse("read", path, error)
+        content = _read_up_to(fd, limit + 1)
+    except OSError as error:
+        _refuse("read", path, error)
+    finally:
+        os.close(fd)
     if len(content) > limit:
         raise FleetError(f"can't read {path}: it grew over {limit} bytes")
     return content.decode("utf-8", "replace")
@@ -96,6 +118,26 @@ def _write_new(path: str, content: bytes, mode: int, *, durable: bool) -> None:
             os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _name_once(temporary: str, path: str) -> bool:
+    """Give a finished file its name unless that is taken; the temporary name goes either way."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        made = False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links: the check leaves a gap, but readers never see a part.
+        made = not os.path.lexists(path)
+        if made:
+            os.replace(temporary, path)
+            return True
+    else:
+        made = True
+    os.unlink(temporary)
+    return made
 
 
 def _write_all(fd: int, content: bytes) -> None:

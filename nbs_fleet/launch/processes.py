@@ -132,8 +132,7 @@ async def end(
             living = trees.living(roots)
             if not living:
                 break
-            _signal_all(living, name, source)
-            await _gone(living, timeout / len(signals), watch)
+            await _gone(_signal_all(living, name, source), timeout / len(signals), watch)
             trees.collect()
         killed: dict[ProcId, None] = {}
         for _ in range(_KILL_ROUNDS):
@@ -141,9 +140,11 @@ async def end(
             left = trees.living(trees.found)
             if not left:
                 break
-            killed.update(dict.fromkeys(left))
-            _signal_all(left, "KILL", source)
-            await _gone(left, _KILL_WAIT, watch)
+            hit = _signal_all(left, "KILL", source)
+            if not hit:
+                break
+            killed.update(dict.fromkeys(hit))
+            await _gone(hit, _KILL_WAIT, watch)
     finally:
         watch.close()
     survivors = trees.living(trees.found)
@@ -196,15 +197,21 @@ def _tree(proc: ProcId, rows: dict[int, Row], ours: frozenset[int]) -> tuple[Pro
     return tuple(rows[pid].proc for pid in members if pid in rows and not rows[pid].zombie and pid not in ours)
 
 
-def _signal_all(procs: Iterable[ProcId], name: str, source: Table) -> None:
+def _signal_all(procs: Iterable[ProcId], name: str, source: Table) -> tuple[ProcId, ...]:
+    """Signal each; those that could be."""
+    hit: list[ProcId] = []
     for proc in procs:
         try:
-            if send_signal(proc, name, on=source) and name != "KILL":
+            if not send_signal(proc, name, on=source):
+                continue
+            if name != "KILL":
                 # A stopped process would look at the signal only when it goes on.
                 send_signal(proc, "CONT", on=source)
         except FleetError:
             # Somebody else's process: it is reported as a survivor.
             continue
+        hit.append(proc)
+    return tuple(hit)
 
 
 async def _gone(procs: Iterable[ProcId], seconds: float, watch: DeathWatch) -> None:
@@ -216,6 +223,8 @@ async def _gone(procs: Iterable[ProcId], seconds: float, watch: DeathWatch) -> N
         if not waiting:
             done.set()
 
+    if not waiting:
+        return
     for proc in tuple(waiting):
         watch.add(proc, died)
     try:

@@ -254,7 +254,8 @@ class Tmux:
         out = done.stdout.decode("utf-8", "replace")
         if done.returncode == 0:
             return out, None
-        return out, done.stderr.decode("utf-8", "replace").strip() or f"exit {done.returncode}"
+        # What can't be parsed in a sourced file is told on standard output.
+        return out, done.stderr.decode("utf-8", "replace").strip() or out.strip() or f"exit {done.returncode}"
 
 
 def client_environ(environ: Mapping[str, str]) -> dict[str, str]:

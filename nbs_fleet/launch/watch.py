@@ -162,6 +162,8 @@ class _Watchdog:
         self._changed = changed
         self._lost = lost
         self._watches: dict[str, ObservedWatch] = {}
+        self._paths: dict[str, list[str]] = {}
+        """Directories by their real path: the observer does not tell two paths to one directory apart."""
         self._observer = Observer()
         self._observer.start()
         outer = self
@@ -178,13 +180,19 @@ class _Watchdog:
     def watch(self, directory: str) -> None:
         if not os.path.isdir(directory):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), directory)
-        self._watches[directory] = self._observer.schedule(self._handler, directory, recursive=False)
+        real = os.path.realpath(directory)
+        if real not in self._watches:
+            self._watches[real] = self._observer.schedule(self._handler, real, recursive=False)
+        self._paths.setdefault(real, []).append(directory)
 
     def unwatch(self, directory: str) -> None:
-        watch = self._watches.pop(directory, None)
-        if watch is not None:
-            with suppress(KeyError, OSError):
-                self._observer.unschedule(watch)
+        for real, paths in tuple(self._paths.items()):
+            if directory in paths:
+                paths.remove(directory)
+            if not paths:
+                del self._paths[real]
+                with suppress(KeyError, OSError):
+                    self._observer.unschedule(self._watches.pop(real))
 
     def close(self) -> None:
         self._watches.clear()
@@ -193,11 +201,12 @@ class _Watchdog:
 
     def _heard(self, paths: tuple[str, ...]) -> None:
         for path in paths:
-            if path in self._watches and not os.path.isdir(path):
-                self.unwatch(path)
-                self._lost(path)
-            if os.path.dirname(path) in self._watches:
-                self._changed(os.path.dirname(path), os.path.basename(path))
+            if path in self._paths and not os.path.isdir(path):
+                for directory in tuple(self._paths[path]):
+                    self.unwatch(directory)
+                    self._lost(directory)
+            for directory in tuple(self._paths.get(os.path.dirname(path), ())):
+                self._changed(directory, os.path.basename(path))
 
 
 def _make_inotify(loop: asyncio.AbstractEventLoop, watcher: Watcher) -> _Source:

@@ -96,6 +96,11 @@ class AgentRecord(Struct, frozen=True):
     """Why it will be restarted when next idle."""
     evidence: tuple[Evidence, ...] = ()
     """What the present state rests on, strongest first."""
+    queued: int = 0
+    rung: str | None = None
+    attention: str | None = None
+    tries: dict[str, int] = {}
+    """Remedies tried since the agent last made progress, by trigger."""
     signal: str | None = None
     """What the agent last said of itself: complete, escalate, continue."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from nbs_fleet.drivers.base import Reading, StateFile, Turns
+from nbs_fleet.drivers.base import HookNews, Reading, StateFile, Turns
 from nbs_fleet.model import AgentState, BlockedKind, Evidence
+from nbs_fleet.sidecar.delivery import PostAction, PostEvent
+from nbs_fleet.sidecar.recovery import Remedy
 
 
 class StateFileSeen(Struct, frozen=True, tag=True):
@@ -29,9 +31,31 @@ class ScreenSeen(Struct, frozen=True, tag=True):
 
 
 class TranscriptSeen(Struct, frozen=True, tag=True):
-    """What the transcript says."""
+    """What the transcript says, and how long it is (bytes)."""
 
     turns: Turns
+    size: int = 0
+
+
+class HookSeen(Struct, frozen=True, tag=True):
+    """A hook of the client fired at `at` (wall seconds); `proves`: ids of messages in the prompt it carries."""
+
+    news: HookNews
+    at: float
+    proves: tuple[str, ...] = ()
+
+
+class Signalled(Struct, frozen=True, tag=True):
+    """What the agent said of itself: complete, escalate, continue; None: nothing any more."""
+
+    kind: str | None
+    message: str = ""
+
+
+class Paused(Struct, frozen=True, tag=True):
+    """Whether the fleet is told to leave the agents alone."""
+
+    paused: bool
 
 
 class Flickered(Struct, frozen=True, tag=True):
@@ -52,10 +76,25 @@ class Faulted(Struct, frozen=True, tag=True):
 
 
 class Ticked(Struct, frozen=True, tag=True):
-    """The slow poll: look at everything again."""
+    """Time passed: something is due, or (`poll`) everything is looked at again."""
+
+    poll: bool = False
 
 
-Event = StateFileSeen | TitleSeen | ScreenSeen | TranscriptSeen | Flickered | Pressed | Faulted | Ticked
+Event = (
+    StateFileSeen
+    | TitleSeen
+    | ScreenSeen
+    | TranscriptSeen
+    | HookSeen
+    | Signalled
+    | Paused
+    | Flickered
+    | Pressed
+    | Faulted
+    | Ticked
+    | PostEvent
+)
 
 
 class Look(Struct, frozen=True, tag=True):
@@ -83,6 +122,16 @@ class Report(Struct, frozen=True, tag=True):
     detail: str = ""
     until: float | None = None
     evidence: tuple[Evidence, ...] = ()
+    queued: int = 0
+    """Messages on their way to it."""
+    rung: str | None = None
+    """The highest rung its messages can take now."""
+    attention: str | None = None
+    """Why a person should look at it, beside its state."""
+    signal: str | None = None
+    session_id: str | None = None
+    tries: dict[str, int] = {}
+    """Remedies tried since the agent last made progress, by trigger."""
 
 
-Action = Look | ReadTranscript | Press | Report
+Action = Look | ReadTranscript | Press | Report | PostAction | Remedy

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from nbs_fleet.drivers.base import Capabilities, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, Evidence, Moment, Source
+from nbs_fleet.drivers.base import StateFile
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment
+from nbs_fleet.sidecar import delivery, recovery
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
     Faulted,
     Flickered,
+    HookSeen,
     Look,
+    Paused,
     Press,
     Pressed,
     ReadTranscript,
     Report,
     ScreenSeen,
+    Signalled,
     StateFileSeen,
     Ticked,
     TitleSeen,
     TranscriptSeen,
 )
+from nbs_fleet.sidecar.mind import Failure, Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
+from nbs_fleet.sidecar.weigh import blocked_kind, evidence, weigh
 
 ANSWER_LIMIT = 3
 """Times one and the same dialog is answered before it is left to a person."""
@@ -33,54 +38,24 @@ ANSWER_LIMIT = 3
 ANSWER_PAUSE = 3.0
 """Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
 
-SILENT = Reading(AgentState.UNKNOWN)
+Step = tuple[Mind, tuple[Action, ...]]
 
 
-class Watching(Struct, frozen=True):
-    """What does not change during one run of a client."""
-
-    capabilities: Capabilities
-    expects_prompt: bool
-    """A prompt was passed at this start and must be acknowledged."""
-
-
-class Mind(Struct, frozen=True):
-    """What a sidecar remembers of one run of a client."""
-
-    watching: Watching
-    file: StateFile | None = None
-    file_at: float = 0.0
-    title: Reading = SILENT
-    title_at: float = 0.0
-    screen: Reading = SILENT
-    screen_at: float = 0.0
-    turns: Turns = Turns()
-    acknowledged: bool = False
-    looking: bool = False
-    look_again: bool = False
-    pressing: bool = False
-    pressed_at: float = 0.0
-    answered: tuple[str, ...] = ()
-    fault: str = ""
-    report: Report = Report(AgentState.STARTING, 0.0, ready=False)
-
-
-def decide(mind: Mind, event: Event, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
+def decide(mind: Mind, event: Event, now: Moment) -> Step:
     """Return what is known after `event`, and the actions to perform, in order."""
     mind, actions = _take(mind, event, now)
     if any(isinstance(a, Look) for a in actions):
         mind = replace(mind, looking=True)
-    mind, more = _conclude(mind, now)
-    return mind, (*actions, *more)
+    mind, told = _conclude(mind, now)
+    mind, more = _act(mind, now)
+    mind, late = _conclude(mind, now) if more else (mind, ())
+    return mind, (*actions, *told, *more, *late)
 
 
-def _take(mind: Mind, event: Event, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
+def _take(mind: Mind, event: Event, now: Moment) -> Step:  # noqa: PLR0911 - one arm per event
     match event:
         case StateFileSeen():
-            changed = _summary(mind.file) != _summary(event.file)
-            mind = replace(mind, file=event.file, file_at=now.wall)
-            follow: tuple[Action, ...] = (ReadTranscript(),) if changed and not mind.acknowledged else ()
-            return _look(mind, wanted=changed, also=follow)
+            return _state_file(mind, event, now)
         case TitleSeen():
             changed = event.reading.state is not mind.title.state
             mind = replace(mind, title=event.reading, title_at=now.wall)
@@ -89,22 +64,68 @@ def _take(mind: Mind, event: Event, now: Moment) -> tuple[Mind, tuple[Action, ..
             return _screen(mind, event, now)
         case TranscriptSeen():
             seen = mind.acknowledged or event.turns.prompts > 0
-            return replace(mind, turns=event.turns, acknowledged=seen), ()
+            return replace(mind, turns=event.turns, turns_at=now.wall, acknowledged=seen, size=event.size), ()
+        case HookSeen():
+            return _hook(mind, event, now)
+        case Signalled():
+            return replace(mind, signal=event.kind), ()
+        case Paused():
+            return replace(mind, paused=event.paused), ()
         case Flickered():
             blind = mind.file is None or mind.report.state is AgentState.BLOCKED
-            follow = () if mind.acknowledged else (ReadTranscript(),)
-            return _look(mind, wanted=blind, also=follow)
+            return _look(mind, wanted=blind, also=() if mind.acknowledged else (ReadTranscript(),))
         case Pressed():
             return _look(replace(mind, pressing=False, fault=event.why), wanted=True)
         case Faulted():
             return replace(mind, looking=False, pressing=False, fault=event.what), ()
         case Ticked():
-            return _look(mind, wanted=True, also=(ReadTranscript(),))
+            return _look(mind, wanted=event.poll, also=(ReadTranscript(),) if event.poll else ())
+        case (
+            delivery.Counted()
+            | delivery.ProbeTaken()
+            | delivery.Proved()
+            | delivery.Typed()
+            | delivery.Renewed()
+            | delivery.Sought()
+        ):
+            post, asked = delivery.receive(mind.post, event, now.mono)
+            return replace(mind, post=post), asked
         case _:
             assert_never(event)
 
 
-def _look(mind: Mind, *, wanted: bool, also: tuple[Action, ...] = ()) -> tuple[Mind, tuple[Action, ...]]:
+def _state_file(mind: Mind, event: StateFileSeen, now: Moment) -> Step:
+    changed = _summary(mind.file) != _summary(event.file)
+    mind = replace(mind, file=event.file, file_at=now.wall)
+    if event.file is not None and event.file.reading.state is AgentState.BUSY:
+        mind = replace(mind, failure=None)
+    ended = changed and event.file is not None and event.file.reading.state is AgentState.IDLE
+    follow: tuple[Action, ...] = (ReadTranscript(),) if ended or (changed and not mind.acknowledged) else ()
+    return _look(mind, wanted=changed, also=follow)
+
+
+def _hook(mind: Mind, event: HookSeen, now: Moment) -> Step:
+    """A hook's word; a subagent's says nothing of the agent itself."""
+    post = mind.post
+    acts: tuple[Action, ...] = ()
+    for proved in event.proves:
+        post, more = delivery.receive(post, delivery.Proved(proved, f"hook {event.news.event}"), now.mono)
+        acts += more
+    mind = replace(mind, post=post)
+    if event.news.subagent:
+        return mind, acts
+    mind = replace(mind, hook=event.news, hook_at=event.at)
+    if event.news.prompt is not None:
+        mind = replace(mind, acknowledged=True, failure=None)
+    if event.news.error is not None:
+        reading = event.news.reading
+        mind = replace(
+            mind, failure=Failure(event.news.error, event.at, detail=reading.detail, until=reading.until)
+        )
+    return _look(mind, wanted=mind.file is None or event.news.reading.state is AgentState.BLOCKED, also=acts)
+
+
+def _look(mind: Mind, *, wanted: bool, also: tuple[Action, ...] = ()) -> Step:
     """One look at a time; a wish for another during a look is remembered."""
     if not wanted:
         return mind, also
@@ -113,7 +134,7 @@ def _look(mind: Mind, *, wanted: bool, also: tuple[Action, ...] = ()) -> tuple[M
     return mind, (*also, Look())
 
 
-def _screen(mind: Mind, event: ScreenSeen, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
+def _screen(mind: Mind, event: ScreenSeen, now: Moment) -> Step:
     again = mind.look_again
     mind = replace(mind, screen=event.reading, screen_at=now.wall, looking=False, look_again=False)
     dialog = event.reading.dialog
@@ -133,7 +154,7 @@ def _summary(file: StateFile | None) -> tuple[object, ...]:
     return (file.session_id, file.reading.state, file.reading.blocked)
 
 
-def _conclude(mind: Mind, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
+def _conclude(mind: Mind, now: Moment) -> Step:
     """Weigh the sources; report if what follows differs from the last report."""
     if mind.file is None and not mind.screen_at:
         return mind, ()
@@ -144,17 +165,23 @@ def _conclude(mind: Mind, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
     prompted = acknowledged or not mind.watching.expects_prompt
     ready = mind.report.ready or (reading.state in ACCEPTS_INPUT and looked and prompted)
     state = reading.state
-    if state is AgentState.UNKNOWN and not ready:
+    if state is AgentState.UNKNOWN and not ready and mind.report.state in (AgentState.STARTING, AgentState.BLOCKED):
         state = AgentState.STARTING
     since = mind.report.since if mind.report.since and state is mind.report.state else now.wall
     report = Report(
         state=state,
         since=since,
         ready=ready,
-        blocked=_kind(mind, reading) if state is AgentState.BLOCKED else None,
+        blocked=blocked_kind(mind, reading) if state is AgentState.BLOCKED else None,
         detail=reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else ""),
         until=reading.until,
-        evidence=_evidence(mind, source),
+        evidence=evidence(mind, source),
+        queued=len(mind.post.parcels),
+        rung=_rung(mind),
+        attention=mind.stuck.escalated or None,
+        signal=mind.signal,
+        session_id=_session(mind),
+        tries=mind.stuck.tries,
     )
     mind = replace(mind, acknowledged=acknowledged)
     if _told(report) == _told(mind.report):
@@ -162,55 +189,53 @@ def _conclude(mind: Mind, now: Moment) -> tuple[Mind, tuple[Action, ...]]:
     return replace(mind, report=report), (report,)
 
 
+def _rung(mind: Mind) -> str | None:
+    means = mind.post.means
+    if not means.mail or means.keys_only:
+        return "keys"
+    return {True: "mail", False: "keys", None: None}[mind.post.armed]
+
+
+def _session(mind: Mind) -> str | None:
+    """The session the client says it is in: `/clear` begins another one."""
+    if mind.file is not None and mind.file.session_id:
+        return mind.file.session_id
+    return mind.hook.session_id if mind.hook is not None else None
+
+
 def _told(report: Report) -> tuple[object, ...]:
     """What makes a report worth repeating: its evidence's times alone do not."""
     says = tuple((e.source, e.says) for e in report.evidence)
-    return (report.state, report.since, report.ready, report.blocked, report.detail, report.until, says)
+    plain = (report.state, report.since, report.ready, report.blocked, report.detail, report.until)
+    more = (report.queued, report.rung, report.attention, report.signal, report.session_id, report.tries)
+    return (*plain, says, *more)
 
 
-def weigh(mind: Mind) -> tuple[Reading, Source | None]:
-    """The reading that counts, and the source it rests on.
-
-    The client's own state file is the strongest, but it knows neither which dialog is open nor that nobody is
-    logged in (Claude Code 2.1.197, measured): there the screen, if it is as fresh, completes it.
-    """
-    if mind.file is not None:
-        fresh = mind.screen_at >= mind.file_at
-        if fresh and mind.screen.state is AgentState.BLOCKED and mind.file.reading.state is not AgentState.BUSY:
-            return mind.screen, Source.SCREEN
-        return mind.file.reading, Source.STATE_FILE
-    if mind.screen.state is AgentState.BLOCKED:
-        return mind.screen, Source.SCREEN
-    if mind.watching.capabilities.title and mind.title.state is AgentState.BUSY:
-        return mind.title, Source.TITLE
-    if mind.screen.state is not AgentState.UNKNOWN:
-        return mind.screen, Source.SCREEN
-    return SILENT, None
+def _act(mind: Mind, now: Moment) -> Step:
+    """Messages on their way and the remedies for being stuck; nothing while paused."""
+    if mind.paused:
+        return replace(mind, wake_at=None), ()
+    report = mind.report
+    view = delivery.View(report.state, ready=report.ready, draft=report.blocked is BlockedKind.DRAFT)
+    post, sent = delivery.dispatch(mind.post, view, now.mono)
+    stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)
+    times = [at for at in (delivery.wake(post, view, now.mono), stuck.due) if at is not None and at > now.mono]
+    return replace(mind, post=post, stuck=stuck, wake_at=min(times, default=None)), (*sent, *remedies)
 
 
-def _kind(mind: Mind, reading: Reading) -> BlockedKind | None:
-    if mind.screen.state is AgentState.BLOCKED and mind.screen.blocked is not None:
-        return mind.screen.blocked
-    return reading.blocked
-
-
-def _evidence(mind: Mind, strongest: Source | None) -> tuple[Evidence, ...]:
-    found: list[Evidence] = []
-    if mind.file is not None:
-        at = mind.file.at or mind.file_at
-        found.append(Evidence(Source.STATE_FILE, _words(mind.file.reading), at))
-    if mind.title.state is not AgentState.UNKNOWN:
-        found.append(Evidence(Source.TITLE, _words(mind.title), mind.title_at, mind.title.title or ""))
-    if mind.turns.prompts:
-        says = f"{mind.turns.prompts} prompts, {mind.turns.finished} turns ended"
-        found.append(Evidence(Source.TRANSCRIPT, says, mind.file_at))
-    if mind.screen_at:
-        found.append(Evidence(Source.SCREEN, _words(mind.screen), mind.screen_at, mind.screen.detail))
-    found.sort(key=lambda e: e.source is not strongest)
-    return tuple(found)
-
-
-def _words(reading: Reading) -> str:
-    if reading.state is AgentState.BLOCKED and reading.blocked is not None:
-        return f"blocked: {reading.blocked}"
-    return "says nothing" if reading.state is AgentState.UNKNOWN else str(reading.state)
+def _scene(mind: Mind, now: Moment) -> recovery.Scene:
+    failure = mind.failure
+    until = None
+    if failure is not None and failure.until is not None:
+        until = now.mono + (failure.until - now.wall)
+    error: ErrorKind | None = failure.kind if failure is not None else None
+    return recovery.Scene(
+        state=mind.report.state,
+        ready=mind.report.ready,
+        size=mind.size,
+        error=error,
+        detail=failure.detail if failure is not None else mind.report.detail,
+        until_mono=until,
+        signalled=mind.signal in ("complete", "escalate"),
+        waiting=bool(mind.post.parcels),
+    )

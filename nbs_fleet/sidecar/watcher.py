@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import os
+import secrets
 from collections.abc import Callable, Sequence
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never, cast
 
-from nbs_fleet.drivers.base import Driver, Facts, Reading, Screen, StateFile
+import msgspec
+
+from nbs_fleet.drivers.base import Driver, Facts, Reading, Screen
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import processes
+from nbs_fleet.launch.messages import Mailbox, new_id
+from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
-from nbs_fleet.model import AgentState, Moment, ProcId
+from nbs_fleet.model import AgentState, Message, MessageKind, Moment, Priority, ProcId
+from nbs_fleet.plan.paths import AgentPaths
+from nbs_fleet.sidecar import delivery, recovery
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
     Faulted,
     Flickered,
     Look,
+    Paused,
     Press,
     Pressed,
     ReadTranscript,
     Report,
     ScreenSeen,
+    Signalled,
     StateFileSeen,
     Ticked,
-    TranscriptSeen,
 )
-from nbs_fleet.sidecar.decide import Mind, Watching, decide
+from nbs_fleet.sidecar.decide import decide
+from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.postman import Postman
+from nbs_fleet.sidecar.sources import StateFiles, read_spool, read_transcript
 
-EDGE_BYTES = 65_536
-"""How much of a transcript's head and tail is read."""
+PAUSE_FILE = "control-pause"
+STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{pane_title}"
+"""Moves with the screen; tmux looks at it once a second and only speaks when it changed."""
 
 
 class Ground(Protocol):
@@ -45,59 +56,94 @@ class Ground(Protocol):
         """Press keys, by their tmux names."""
         ...
 
+    async def paste(self, pane: str, text: str) -> None:
+        """Paste text, bracketed where the client asked for it."""
+        ...
+
+    async def write(self, pane: str, text: str) -> None:
+        """Type text literally."""
+        ...
+
     async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
         """Call `changed` when the value of this tmux format changes in the pane."""
         ...
 
 
-STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{pane_title}"
-"""Moves with the screen; tmux looks at it once a second and only speaks when it changed."""
+class Run(msgspec.Struct, frozen=True):
+    """What one sidecar is about: the client's process and pane, and what is known from before.
+
+    `died`: the client before this one is gone. `ready`: it was found ready before (a sidecar that takes over).
+    `earlier`: transcripts of the sessions before this one. `root`: the project, for control-pause.
+    """
+
+    proc: ProcId
+    pane: str
+    paths: AgentPaths
+    root: str
+    ready: bool
+    died: bool
+    mind: Mind
+    earlier: tuple[str, ...] = ()
 
 
 class Sidecar:
     """Watches the run of one client in one pane until it is cancelled.
 
-    `ready`: it was found ready before (a sidecar that takes over a running client). `facts` are those of the run (session, environment). `tell` takes each report; `record` each decision.
+    `tell` takes each report and each remedy for the supervisor; `record` each decision; `story` a word and facts.
     """
 
     def __init__(
         self,
         driver: Driver,
         facts: Facts,
+        run: Run,
         *,
-        proc: ProcId,
-        pane: str,
-        ready: bool,
         ground: Ground,
         watcher: Watcher,
-        tell: Callable[[Report], None],
+        tell: Callable[[Report | recovery.Restart], None],
         record: Callable[[Event, Sequence[Action], Moment], None],
+        story: Callable[..., None],
     ) -> None:
-        self.driver, self.facts, self.proc, self.pane = driver, facts, proc, pane
-        self._ground, self._watcher, self._tell, self._record = ground, watcher, tell, record
+        self.driver, self.facts, self.about = driver, facts, run
+        self._ground, self._watcher, self._tell, self._story = ground, watcher, tell, story
         self._places = driver.places(facts)
-        self._state_name: str | None = None
+        self._transcript = self._places.transcript
+        self._files = StateFiles(self._places.state_dir, run.proc, driver)
         self._watched: list[tuple[str, Callable[[str], None]]] = []
-        watching = Watching(driver.capabilities, expects_prompt=facts.has_prompt)
+        self._lock = asyncio.Lock()
+        self._post = Postman(
+            Mailbox(run.paths),
+            driver,
+            self,
+            self._lock,
+            transcripts=self._transcripts,
+            tell=story,
+            now=lambda: moment().wall,
+        )
         self._loop: Loop[Mind, Event, Action] = Loop(
-            Mind(watching, report=Report(AgentState.STARTING, 0.0, ready=ready)),
+            run.mind,
             decide=decide,
             perform=self._perform,
             fault=lambda action, error: Faulted(f"{type(action).__name__}: {error}"),
             tick=Ticked,
-            wake=lambda _mind: None,
-            record=lambda _before, _after, event, actions, now: self._record(event, actions, now),
+            wake=lambda mind: mind.wake_at,
+            record=lambda _before, _after, event, actions, now: record(event, actions, now),
         )
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        paths = self.about.paths
         try:
             self._watch(self._places.state_dir, self._state_dir_changed)
-            if self._places.transcript:
-                self._watch(os.path.dirname(self._places.transcript), self._transcript_changed)
-            await self._ground.subscribe(self.pane, self.driver.flicker or STARTUP_FLICKER, self._flickered)
-            self._find_state_file()
-            self._loop.post(Ticked())
+            self._watch_transcript()
+            self._watch(paths.spool, self._spool_changed)
+            for folder in (paths.queue, paths.mail, paths.claimed):
+                self._watch(folder, self._mail_changed)
+            self._watch(paths.dir, self._agent_dir_changed)
+            self._watch(os.path.join(self.about.root, ".nbs"), self._nbs_changed)
+            fmt = self.driver.flicker or STARTUP_FLICKER
+            await self._ground.subscribe(self.about.pane, fmt, lambda _value: self._loop.post(Flickered()))
+            self._first_look()
             await self._loop.run()
         finally:
             for directory, callback in self._watched:
@@ -106,120 +152,187 @@ class Sidecar:
     def poll(self) -> None:
         """The slow poll, for file systems that give no notice."""
         self._find_state_file()
-        self._loop.post(Ticked())
+        self._spool_changed("")
+        self._mail_changed("")
+        self._loop.post(Ticked(poll=True))
+
+    async def read(self) -> Reading:
+        """A fresh look at the screen."""
+        return self.driver.read_screen(await self._ground.look(self.about.pane))
+
+    async def press(self, *keys: str) -> None:
+        """Press keys in the pane."""
+        await self._ground.press(self.about.pane, keys)
+
+    async def write(self, text: str) -> None:
+        """Put text into the client's input box."""
+        if self.driver.capabilities.paste:
+            await self._ground.paste(self.about.pane, text)
+        else:
+            await self._ground.write(self.about.pane, text)
+
+    def _first_look(self) -> None:
+        self._find_state_file()
+        self._nbs_changed(PAUSE_FILE)
+        self._agent_dir_changed("signal.json")
+        # What hooks said while nobody listened comes first, then the messages it may have proved.
+        self._spool_changed("")
+        self._loop.post(self._post.count())
+        self._loop.post(delivery.Renewed(died=self.about.died))
+        self._loop.post(Ticked(poll=True))
 
     def _watch(self, directory: str | None, callback: Callable[[str], None]) -> None:
         if directory is not None:
             self._watcher.add(directory, callback)
             self._watched.append((directory, callback))
 
-    def _flickered(self, _value: str) -> None:
-        self._loop.post(Flickered())
+    def _watch_transcript(self) -> None:
+        if self._transcript:
+            self._watch(os.path.dirname(self._transcript), self._transcript_changed)
+
+    def _transcripts(self) -> tuple[str, ...]:
+        return tuple(path for path in (self._transcript, *self.about.earlier) if path)
 
     def _transcript_changed(self, name: str) -> None:
-        transcript = self._places.transcript or ""
-        if not self._loop.state.acknowledged and name in ("", os.path.basename(transcript)):
-            self._loop.post(self._read_transcript())
+        if name not in ("", os.path.basename(self._transcript or "")):
+            return
+        mind = self._loop.state
+        if mind.post.parcels:
+            self._find_proofs()
+        if not mind.acknowledged:
+            self._loop.post(read_transcript(self.driver, self._transcript))
+
+    def _find_proofs(self, *, again: bool = False) -> None:
+        for message_id in self._post.proofs(again=again):
+            self._loop.post(delivery.Proved(message_id, "transcript"))
 
     def _state_dir_changed(self, name: str) -> None:
-        if name == "":
-            self._find_state_file()
-        elif name == self._state_name or (self._state_name is None and self._is_mine(name)):
-            self._read_state_file(name)
-
-    def _is_mine(self, name: str) -> bool:
-        """Whether a state file is of our client, or of one that a wrapper around it started."""
-        stem, _, ending = name.rpartition(".")
-        if ending != "json" or not stem.isdigit():
-            return False
-        return int(stem) == self.proc.pid or self.proc in processes.ancestry(int(stem))
+        seen, file = self._files.find() if name == "" else self._files.changed(name)
+        if seen:
+            self._loop.post(StateFileSeen(file))
 
     def _find_state_file(self) -> None:
-        directory = self._places.state_dir
-        if directory is None:
+        self._state_dir_changed("")
+
+    def _spool_changed(self, _name: str) -> None:
+        for seen in read_spool(self.driver, self.about.paths.spool):
+            transcript = seen.news.transcript
+            if transcript and transcript != self._transcript and not seen.news.subagent:
+                self._transcript = transcript
+                self._watch_transcript()
+            self._loop.post(seen)
+
+    def _mail_changed(self, name: str) -> None:
+        if name.startswith(".") or name == "tok":
             return
-        names = [f"{self.proc.pid}.json"] if self._state_name is None else [self._state_name]
-        if not os.path.exists(os.path.join(directory, names[0])):
-            with contextlib.suppress(OSError):
-                names = [n for n in os.listdir(directory) if self._is_mine(n)]
-        for name in names:
-            self._read_state_file(name)
+        if self._post.mailbox.probe_taken():
+            self._post.mailbox.clear_probe()
+            self._loop.post(delivery.ProbeTaken())
+        self._loop.post(self._post.count())
+        for damaged in self._post.mailbox.damaged():
+            self._story("message damaged", file=damaged)
 
-    def _read_state_file(self, name: str) -> None:
-        file = self._parse_state_file(name)
-        if file is not None:
-            self._state_name = name
-        elif self._state_name is None:
+    def _agent_dir_changed(self, name: str) -> None:
+        if name not in ("", "signal.json"):
             return
-        self._loop.post(StateFileSeen(file))
+        kind, message = read_signal(self.about.paths.signal)
+        if kind != self._loop.state.signal:
+            self._loop.post(Signalled(kind, message))
 
-    def _parse_state_file(self, name: str) -> StateFile | None:
-        try:
-            with open(os.path.join(self._places.state_dir or "", name), encoding="utf-8") as file:
-                found = self.driver.read_state_file(file.read(EDGE_BYTES))
-        except (OSError, UnicodeDecodeError):
-            return None
-        if found is None:
-            return None
-        owner = processes.identify(found.pid)
-        stale = owner is None or (found.start is not None and owner.start != found.start)
-        return None if stale else found
-
-    def _read_transcript(self) -> TranscriptSeen:
-        head, tail = edges(self._places.transcript)
-        return TranscriptSeen(self.driver.read_transcript(head, tail))
+    def _nbs_changed(self, name: str) -> None:
+        if name in ("", PAUSE_FILE):
+            paused = os.path.exists(os.path.join(self.about.root, ".nbs", PAUSE_FILE))
+            if paused != self._loop.state.paused:
+                self._loop.post(Paused(paused))
 
     async def _perform(self, action: Action) -> Event | None:
         match action:
             case Look():
                 return await self._look()
             case ReadTranscript():
-                return self._read_transcript()
+                return read_transcript(self.driver, self._transcript)
             case Press():
                 return await self._press(action)
-            case Report():
+            case Report() | recovery.Restart():
                 self._tell(action)
-                return None
+            case recovery.Nudge():
+                self._nudge(action.text)
+            case recovery.Escalate():
+                self._story("escalated", reason=action.reason, text=action.text)
+            case recovery.Settle():
+                self._story("escalation closed")
+            case delivery.Seek():
+                self._find_proofs(again=True)
+                return await self._post.perform(action)
+            case (
+                delivery.PutMail()
+                | delivery.PutInbox()
+                | delivery.TakeBack()
+                | delivery.PutBack()
+                | delivery.Ring()
+                | delivery.Probe()
+                | delivery.Type()
+                | delivery.Enter()
+                | delivery.Finish()
+            ):
+                return await self._post.perform(action)
             case _:
                 assert_never(action)
+        return None
 
     async def _look(self) -> ScreenSeen:
-        reading = self._read(await self._ground.look(self.pane))
+        reading = await self.read()
         answer = None
         if reading.dialog is not None:
             answer = self.driver.answer(reading.dialog, self.facts.agent.dialogs)
         return ScreenSeen(reading, answer)
 
-    def _read(self, screen: Screen) -> Reading:
-        return self.driver.read_screen(screen)
-
     async def _press(self, action: Press) -> Pressed:
         """Press only if what is on the screen right now is still the dialog that was decided on."""
-        reading = self._read(await self._ground.look(self.pane))
-        if reading.state is not AgentState.BLOCKED or reading.dialog is None or reading.dialog.text != action.dialog:
-            return Pressed(ok=False, why="the dialog changed before it could be answered")
-        try:
-            await self._ground.press(self.pane, action.keys)
-        except FleetError as error:
-            return Pressed(ok=False, why=error.message)
+        async with self._lock:
+            reading = await self.read()
+            shown = reading.dialog.text if reading.dialog is not None else None
+            if reading.state is not AgentState.BLOCKED or shown != action.dialog:
+                return Pressed(ok=False, why="the dialog changed before it could be answered")
+            try:
+                await self._ground.press(self.about.pane, action.keys)
+            except FleetError as error:
+                return Pressed(ok=False, why=error.message)
         return Pressed(ok=True)
 
+    def _nudge(self, text: str) -> None:
+        now = moment().wall
+        message = Message(
+            id=new_id(MessageKind.NUDGE, now, secrets.randbits(64)),
+            to=self.facts.agent.handle,
+            sender="fleet",
+            text=text,
+            created=now,
+            kind=MessageKind.NUDGE,
+            priority=Priority.NORMAL,
+        )
+        self._post.mailbox.accept(message)
 
-def edges(path: str | None) -> tuple[str, str]:
-    """Head and tail of a file as whole lines where possible; two empty strings if it is not there."""
-    if path is None:
-        return "", ""
+
+def read_signal(path: str) -> tuple[str | None, str]:
+    """What an agent last said of itself, and its words; (None, "") if nothing."""
     try:
         with open(path, "rb") as file:
-            head = file.read(EDGE_BYTES)
-            size = os.fstat(file.fileno()).st_size
-            if size <= EDGE_BYTES:
-                text = head.decode("utf-8", "replace")
-                return text, text
-            file.seek(size - EDGE_BYTES)
-            tail = file.read(EDGE_BYTES)
-    except OSError:
-        return "", ""
-    whole_head, _, _ = head.rpartition(b"\n")
-    _, _, whole_tail = tail.partition(b"\n")
-    return whole_head.decode("utf-8", "replace"), whole_tail.decode("utf-8", "replace")
+            said = msgspec.json.decode(file.read(100_000))
+    except (OSError, msgspec.MsgspecError):
+        return None, ""
+    if not isinstance(said, dict):
+        return None, ""
+    fields = cast("dict[str, Any]", said)
+    kind, message = fields.get("kind"), fields.get("message")
+    return (kind if isinstance(kind, str) else None), (message if isinstance(message, str) else "")
+
+
+def first_mind(watching: Watching, *, ready: bool, tries: dict[str, int]) -> Mind:
+    """What a sidecar knows at its start."""
+    return Mind(
+        watching,
+        report=Report(AgentState.STARTING, 0.0, ready=ready),
+        post=delivery.Post(watching.means),
+        stuck=recovery.Stuck(tries=tries),
+    )

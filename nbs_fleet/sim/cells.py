@@ -42,7 +42,7 @@ def _split(text: str, room: int) -> tuple[str, str]:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Wrap at words; a word longer than a line is broken where that saves a line. Spaces are kept."""
+    """Wrap at words; a word longer than a line is broken where that saves a line. The space at a break is dropped."""
     room = max(1, room)
     lines: list[str] = []
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -53,24 +53,29 @@ def wrap(text: str, room: int) -> list[str]:
 def _wrap_line(text: str, room: int) -> list[str]:
     rows = [""]
     for i, word in enumerate(text.split(" ")):
-        if i:
-            if width(rows[-1]) >= room:
-                rows.append("")
-            rows[-1] += " "
-        length, used = width(word), width(rows[-1])
-        if length > room:
-            here = 1 + (length - (room - used) - 1) // room
-            if (length - 1) // room < here:
-                rows.append("")
-            while word:
-                space = room - width(rows[-1])
-                if space <= 0:
-                    rows.append("")
-                    continue
-                head, word = _split(word, space)
-                rows[-1] += head
-            continue
-        if used + length > room and used:
+        used, length = width(rows[-1]), width(word)
+        gap = " " if i and (used or len(rows) == 1) else ""
+        if used + len(gap) + length <= room:
+            rows[-1] += gap + word
+        elif length <= room:
+            rows.append(word)
+        else:
+            _break_word(rows, gap, word, room)
+    return [row.rstrip() for row in rows] if len(rows) > 1 else rows
+
+
+def _break_word(rows: list[str], gap: str, word: str, room: int) -> None:
+    """Break a long word over rows: on the row that is begun if that needs no more rows than a fresh one."""
+    length, left = width(word), room - width(rows[-1]) - len(gap)
+    if left > 0 and 1 + (length - left - 1) // room <= (length - 1) // room:
+        rows[-1] += gap
+    elif rows[-1]:
+        rows.append("")
+    rest = word
+    while rest:
+        space = room - width(rows[-1])
+        if space <= 0:
             rows.append("")
-        rows[-1] += word
-    return [row.rstrip() if len(rows) > 1 else row for row in rows]
+            continue
+        head, rest = _split(rest, space)
+        rows[-1] += head

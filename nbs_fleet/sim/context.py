@@ -38,7 +38,10 @@ class Context:
 
     def _add(self, role: str, blocks: list[Json]) -> None:
         if self.messages and self.messages[-1]["role"] == role:
-            self.messages[-1]["content"] += blocks
+            before = self.messages[-1]["content"]
+            if before and before[-1].get("type") == "text" and not before[-1]["text"].endswith("\n"):
+                before[-1] = {"type": "text", "text": before[-1]["text"] + "\n"}
+            before += blocks
         else:
             self.messages.append({"role": role, "content": blocks})
 

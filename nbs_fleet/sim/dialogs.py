@@ -69,7 +69,7 @@ class Dialog:
 
     def key(self, key: Key) -> Answer | None:
         """Apply a key; an Answer ends the dialog. Typed text is swallowed where no option takes it."""
-        if key.name == "esc" or key.name == "ctrl-c":
+        if key.name in {"esc", "ctrl-c"}:
             return Answer(None)
         if key.name == "enter":
             return self.choose(self.cursor)
@@ -210,12 +210,16 @@ def settings_fault(path: str, problems: tuple[str, ...], advice: tuple[str, ...]
     return Dialog(head, options, waiting_for=None, title="settings")
 
 
-class Notice(Dialog):
-    """A screen that any Enter ends."""
+class Card(Dialog):
+    """Only text; Enter and Esc end it."""
 
     def lines(self, columns: int) -> list[str]:
         """The text alone."""
         return self.head(columns)
+
+
+class Notice(Card):
+    """A screen that only Enter ends."""
 
     def key(self, key: Key) -> Answer | None:
         """Enter goes on, Ctrl+C leaves."""

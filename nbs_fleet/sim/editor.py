@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from nbs_fleet.sim.keys import Key
@@ -119,12 +120,12 @@ def _cut(draft: Draft, start: int, end: int) -> Draft:
     return Draft(draft.text[:start] + draft.text[end:], start)
 
 
-_KILLS = {
+_KILLS: dict[str, Callable[[Draft], tuple[int, int]]] = {
     "ctrl-u": _to_start,
     "ctrl-k": lambda d: (d.cursor, _line_end(d)),
     "ctrl-w": _word,
 }
-_EDITS = {
+_EDITS: dict[str, Callable[[Draft], Draft]] = {
     "backspace": lambda d: _cut(d, d.cursor - 1, d.cursor),
     "delete": lambda d: _cut(d, d.cursor, d.cursor + 1),
     "left": lambda d: d._replace(cursor=max(0, d.cursor - 1)),

@@ -40,7 +40,7 @@ class Retry:
         limits = {400: 0, 403: 0, 404: 0, 413: 0, 401: 1, 529: 2}
         if self.attempt > min(self.most, limits.get(status, self.most)):
             return None
-        return min(32.0, 0.5 * 2 ** (self.attempt - 1))
+        return min(32.0, 0.5 * float(1 << (self.attempt - 1)))
 
 
 def from_status(status: int, *, repeated: int = 0) -> ApiError:
@@ -65,7 +65,10 @@ def from_status(status: int, *, repeated: int = 0) -> ApiError:
         )
         return ApiError(text, "rate_limit", status=429)
     if status == 529 and repeated > 2:
-        text = "API Error: Repeated 529 Overloaded errors. The API is at capacity — this is " + _AGAIN
+        text = (
+            "API Error: Repeated 529 Overloaded errors. The API is at capacity — this is usually temporary. Try again "
+            "in a moment. If it persists, check your inference gateway (127.0.0.1)."
+        )
         return ApiError(text, "server_error", status=529)
     name = {500: "Internal server error", 529: "Overloaded"}.get(status, f"mock error {status}")
     text = f"API Error: {status} {name}. This is a server-side issue, {_AGAIN}"
@@ -74,24 +77,21 @@ def from_status(status: int, *, repeated: int = 0) -> ApiError:
 
 def from_failure(failure: Failure) -> ApiError:
     """The error of a scenario's failure; it comes at once, without retries."""
-    fields = failure.fields
-    match failure.kind:
-        case "network_unreachable":
-            return ApiError("API Error: Unable to connect to API (ConnectionRefused)", "server_error")
-        case "connection_timeout":
-            return ApiError("API Error: Request timed out", "server_error")
-        case "auth_error":
-            error = from_status(401)
-            error.details = str(fields.get("message", ""))
-            return error
-        case "rate_limit":
-            return from_status(429)
-        case "out_of_credits":
-            return ApiError("Credit balance is too low", "billing_error", status=400, quiet=True)
-        case "partial_response":
-            return ApiError("API Error: mock overloaded_error", "unknown")
-        case _:
-            return ApiError("API Error: Unexpected end of JSON input", "unknown")
+    if failure.kind == "auth_error":
+        error = from_status(401)
+        error.details = str(failure.fields.get("message", ""))
+        return error
+    if failure.kind == "rate_limit":
+        return from_status(429)
+    if failure.kind == "out_of_credits":
+        return ApiError("Credit balance is too low", "billing_error", status=400, quiet=True)
+    text, kind = {
+        "network_unreachable": ("Unable to connect to API (ConnectionRefused)", "server_error"),
+        "connection_timeout": ("Request timed out", "server_error"),
+        "partial_response": ("mock overloaded_error", "unknown"),
+        "malformed_json": ("Unexpected end of JSON input", "unknown"),
+    }[failure.kind]
+    return ApiError(f"API Error: {text}", kind)
 
 
 def synthetic(error: ApiError) -> Json:

@@ -71,7 +71,7 @@ class Parser:
             elif self.buffer.startswith(b"\x1b"):
                 key = self._escape()
             else:
-                key = self._plain(keys)
+                key = self._plain()
             if key is None:
                 break
             if key.name != "nothing":
@@ -109,7 +109,7 @@ class Parser:
         self.buffer = self.buffer[end + 1 :]
         return Key(_SEQUENCES.get(sequence, "nothing"))
 
-    def _plain(self, before: list[Key]) -> Key | None:
+    def _plain(self) -> Key | None:
         head = chr(self.buffer[0])
         if head in _CONTROLS:
             self.buffer = self.buffer[1:]
@@ -118,7 +118,7 @@ class Parser:
             self.buffer = self.buffer[1:]
             return Key(f"ctrl-{chr(ord(head) + 96)}" if "\x01" <= head <= "\x1a" else "nothing")
         end = 0
-        while end < len(self.buffer) and self.buffer[end] >= 32 and self.buffer[end] != 127:  # noqa: PLR2004
+        while end < len(self.buffer) and self.buffer[end] >= 32 and self.buffer[end] != 127:
             end += 1
         text, rest = _decode(self.buffer[:end])
         if not text:

@@ -27,7 +27,7 @@ FAILURES: dict[str, dict[str, type]] = {
     "partial_response": {"partial_text": str},
     "malformed_json": {"raw": str},
 }
-STARTUP = ("apikey", "mcp")
+STARTUP = ("trust", "apikey", "mcp")
 _TOP: dict[str, type] = {
     "name": str,
     "default_model": str,
@@ -157,10 +157,7 @@ class Scenario(NamedTuple):
 
 
 def _glob(text: str) -> str:
-    parts = []
-    for c in text:
-        parts.append({"*": ".*", "?": "."}.get(c) or re.escape(c))
-    return "".join(parts)
+    return "".join({"*": ".*", "?": "."}.get(c) or re.escape(c) for c in text)
 
 
 class _Checker:

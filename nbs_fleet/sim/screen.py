@@ -125,7 +125,7 @@ def bottom(box: Box, footer: Footer, columns: int) -> list[str]:
 
 def user_lines(text: str, columns: int) -> list[str]:
     """An echoed prompt."""
-    return [("❯ " if i == 0 else "  ") + line for i, line in enumerate(wrap(text, columns - 4))]
+    return [("❯ " if i == 0 else "  ") + line for i, line in enumerate(wrap(text, columns - 3))]
 
 
 def said_lines(text: str, columns: int, margin: int) -> list[str]:

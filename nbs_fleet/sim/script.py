@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nbs_fleet.sim.scenario import Call, Failure, Response, Rule, Scenario, Step
 
 Json = dict[str, Any]
-_VERBS = "say|slow|wait|hang|think|bash|bg|tools|tool|saytool|plan|err|streamerr|stop|usage"
-_DIRECTIVE = re.compile(rf"\[\[({_VERBS})(?:\s+(.*?))?\]\](?!\])", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _PLAN = "# Plan\n\n1. step one\n2. step two"
 
@@ -93,39 +92,91 @@ def _number(text: str, default: float = 0.0) -> float:
         return default
 
 
-def obey(verb: str, text: str, plan_path: str) -> Reply:  # noqa: PLR0911 - one line per directive reads best
-    """The reply that one directive asks for."""
+def _say(text: str, _plan: str) -> Reply:
+    return Reply(text)
+
+
+def _slow(text: str, _plan: str) -> Reply:
     head, _, rest = text.partition(" ")
-    match verb:
-        case "say":
-            return Reply(text)
-        case "slow":
-            return Reply(rest, stream=_number(head))
-        case "wait" | "hang" | "think":
-            return Reply(rest or "waited", wait=_number(head))
-        case "usage":
-            return Reply(rest or f"claimed {head} input tokens", input_tokens=int(_number(head)))
-        case "bash":
-            return _tool("Bash", {"command": text, "description": "Mock command"})
-        case "bg":
-            return _tool("Bash", {"command": text, "description": "Mock command", "run_in_background": True})
-        case "tool":
-            return _tool(head, _json(rest or "{}"))
-        case "tools":
-            pairs = [p for p in _json(text) or [] if isinstance(p, list) and len(p) == 2]
-            return Reply(calls=tuple(Call(str(n), g) for n, g in pairs), stop_reason="tool_use")
-        case "saytool":
-            said, _, call = text.partition("||")
-            name, _, given = call.strip().partition(" ")
-            return _tool(name, _json(given or "{}"))._replace(text=said.strip())
-        case "plan":
-            return _tool("Write", {"file_path": plan_path, "content": (text or _PLAN).replace("\\n", "\n")})
-        case "err":
-            return Reply(status=int(_number(head, 500)), times=int(_number(rest, 99) if rest else 99))
-        case "streamerr":
-            return Reply("partial text before the error", broken=head or "overloaded_error")
-        case _:
-            return Reply(rest or "stopped", stop_reason=head or "end_turn")
+    return Reply(rest, stream=_number(head))
+
+
+def _wait(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(rest or "waited", wait=_number(head))
+
+
+def _usage(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(rest or f"claimed {head} input tokens", input_tokens=int(_number(head)))
+
+
+def _bash(text: str, _plan: str) -> Reply:
+    return _tool("Bash", {"command": text, "description": "Mock command"})
+
+
+def _background(text: str, _plan: str) -> Reply:
+    return _tool("Bash", {"command": text, "description": "Mock command", "run_in_background": True})
+
+
+def _one_tool(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return _tool(head, _json(rest or "{}"))
+
+
+def _tools(text: str, _plan: str) -> Reply:
+    pairs = [p for p in _json(text) or [] if isinstance(p, list) and len(p) == 2]
+    return Reply(calls=tuple(Call(str(n), g) for n, g in pairs), stop_reason="tool_use")
+
+
+def _say_and_tool(text: str, plan: str) -> Reply:
+    said, _, call = text.partition("||")
+    return _one_tool(call.strip(), plan)._replace(text=said.strip())
+
+
+def _write_plan(text: str, plan: str) -> Reply:
+    return _tool("Write", {"file_path": plan, "content": (text or _PLAN).replace("\\n", "\n")})
+
+
+def _fail(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(status=int(_number(head, 500)), times=int(_number(rest, 99)))
+
+
+def _break(text: str, _plan: str) -> Reply:
+    return Reply("partial text before the error", broken=text.partition(" ")[0] or "overloaded_error")
+
+
+def _stop(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(rest or "stopped", stop_reason=head or "end_turn")
+
+
+_OBEY: dict[str, Callable[[str, str], Reply]] = {
+    "say": _say,
+    "slow": _slow,
+    "wait": _wait,
+    "hang": _wait,
+    "think": _wait,
+    "usage": _usage,
+    "bash": _bash,
+    "bg": _background,
+    "tool": _one_tool,
+    "tools": _tools,
+    "saytool": _say_and_tool,
+    "plan": _write_plan,
+    "err": _fail,
+    "streamerr": _break,
+    "stop": _stop,
+}
+
+
+_DIRECTIVE = re.compile(rf"\[\[({'|'.join(_OBEY)})(?:\s+(.*?))?\]\](?!\])", re.DOTALL)
+
+
+def obey(verb: str, text: str, plan_path: str) -> Reply:
+    """The reply that one directive asks for."""
+    return _OBEY[verb](text, plan_path)
 
 
 def from_response(response: Response, delay_ms: int = 0) -> Reply:

@@ -21,9 +21,7 @@ class StateFile:
     """Written whole and in one step at each change; absent during the startup dialogs and after a clean exit."""
 
     def __init__(self, env: dict[str, str], cwd: str, session_id: str, name: str | None, *, version: str) -> None:
-        self.off = bool(env.get("CLAUDE_CODE_CHILD_SESSION")) and not env.get(
-            "CLAUDE_CODE_FORCE_SESSION_PERSISTENCE"
-        )
+        self.off = bool(env.get("CLAUDE_CODE_CHILD_SESSION")) and not env.get("CLAUDE_CODE_FORCE_SESSION_PERSISTENCE")
         pid = os.getpid()
         self.path = os.path.join(sessions_dir(env), f"{pid}.json")
         self.name = name
@@ -61,6 +59,12 @@ class StateFile:
         if self.status is not None and not self.off:
             self.fields["updatedAt"] = int(time.time() * 1000)
             self._write()
+
+    def rename(self, name: str | None) -> None:
+        """Before the first write: a resumed session has its name from its transcript."""
+        if name is not None:
+            self.fields["name"] = name
+            self.fields.pop("nameSource", None)
 
     def _write(self) -> None:
         try:

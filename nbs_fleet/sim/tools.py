@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import Any, NamedTuple
 
-from nbs_fleet.sim.kernel import Interrupted, Loop
+from nbs_fleet.sim.kernel import Loop
 from nbs_fleet.sim.process import Child
 
 Json = dict[str, Any]
@@ -72,8 +72,6 @@ async def bash(loop: Loop, given: Json, env: dict[str, str], cwd: str) -> Result
             where = os.read(read, 4096).decode("utf-8", "replace").strip()
         except BlockingIOError:
             where = ""
-    except Interrupted:
-        raise
     finally:
         os.close(read)
     out = done.out.rstrip("\n")
@@ -135,7 +133,7 @@ def write(given: Json, cwd: str) -> Result:
     except OSError as error:
         raise ToolError(str(error)) from None
     verb = "File created successfully at: {}" if before is None else "The file {} has been updated successfully."
-    data = {
+    data: Json = {
         "type": "create" if before is None else "update",
         "filePath": path,
         "content": text,
@@ -194,7 +192,11 @@ def difference(before: str, after: str) -> str:
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
     gone, come = old[start : len(old) - end], new[start : len(new) - end]
-    words = [f"{verb} {len(part)} line{'' if len(part) == 1 else 's'}" for verb, part in (("Added", come), ("removed", gone)) if part]
+    words = [
+        f"{verb} {len(part)} line{'' if len(part) == 1 else 's'}"
+        for verb, part in (("Added", come), ("removed", gone))
+        if part
+    ]
     rows = [f" {i}  {line}" for i, line in enumerate(old[max(0, start - 3) : start], max(0, start - 3) + 1)]
     rows += [f" {i} -{line}" for i, line in enumerate(gone, start + 1)]
     rows += [f" {i} +{line}" for i, line in enumerate(come, start + 1)]

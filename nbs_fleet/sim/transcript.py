@@ -44,6 +44,10 @@ class Transcript:
         self.lines: list[str] = []
         self.timer: Timer | None = None
 
+    def exists(self) -> bool:
+        """Whether there is something to resume."""
+        return os.path.exists(self.path)
+
     def raw(self, line: Json) -> None:
         """A bookkeeping line: type, own fields, sessionId."""
         self._push(line)

@@ -7,23 +7,26 @@ import re
 import time
 from typing import Any, NamedTuple, Protocol
 
-from nbs_fleet.sim import faults
-from nbs_fleet.sim.context import MAIL_BUSY, QUEUED, reminder
+from nbs_fleet.sim import ending, faults
+from nbs_fleet.sim.context import MAIL_BUSY, QUEUED
 from nbs_fleet.sim.dialogs import Answer, Dialog
 from nbs_fleet.sim.hooks import Verdict
 from nbs_fleet.sim.kernel import Future, Interrupted, Loop
+from nbs_fleet.sim.screen import clock
 from nbs_fleet.sim.script import Reply
 from nbs_fleet.sim.session import Session
 from nbs_fleet.sim.transcript import stamp
 from nbs_fleet.sim.view import PAST, Item, View
 
 Json = dict[str, Any]
-BLOCK_CAP = 9
 INTERRUPTED = "Interrupted · What should Claude do instead?"
 
 
 class Prompt(NamedTuple):
-    """Something to answer. `kind`: prompt, mail or shell. `body` is what the model gets where that differs."""
+    """Something to answer. `kind`: prompt, mail, shell, or answer (the text is in the conversation already).
+
+    `body` is what the model gets where that is not the text itself.
+    """
 
     text: str
     source: str = "typed"
@@ -75,7 +78,6 @@ class Turn:
 
     async def run(self, prompts: list[Prompt]) -> None:
         """Work it off. Never raises."""
-        begun = time.monotonic()
         self.view.start()
         self.front.refresh()
         try:
@@ -90,17 +92,15 @@ class Turn:
             self.ended = "stopped"
         except faults.ApiError as error:
             self.ended = "failed"
-            await self._fail(error)
+            await ending.api_error(self, error)
         finally:
+            seconds = self.view.seconds
             self.view.live = []
             self.view.stop()
-        self._close(begun)
+        self._close(seconds)
 
-    def _close(self, begun: float) -> None:
-        seconds = time.monotonic() - begun
-        from nbs_fleet.sim.screen import clock  # noqa: PLC0415
-
-        verb = PAST[int(begun * 10) % len(PAST)]
+    def _close(self, seconds: float) -> None:
+        verb = PAST[int(time.monotonic() * 10) % len(PAST)]
         self.view.add(Item("done", f"✻ {verb} for {clock(seconds)}"))
         script = self.session.transcript
         script.add(
@@ -119,6 +119,9 @@ class Turn:
         """UserPromptSubmit for each; what was not blocked is recorded and goes to the model."""
         session = self.session
         session.reload()
+        if prompts[0].kind == "answer":
+            self.touched = True
+            return True
         taken: list[str] = []
         self.parent_before = session.transcript.parent
         self.active = any(p.kind == "mail" for p in prompts)
@@ -210,7 +213,7 @@ class Turn:
                 results = await calls.run(list(reply.calls))
                 self._take_queue()
                 continue
-            if not await self._stop_hooks():
+            if not await ending.stop_hooks(self):
                 return
             results = ""
 
@@ -328,84 +331,6 @@ class Turn:
             self.pending = "\n".join(part for part in (self.pending, prompt.text) if part)
 
     # --- endings
-
-    async def _stop_hooks(self) -> bool:
-        """Stop hooks; True when one of them wants the turn to go on."""
-        session = self.session
-        fields: Json = {
-            "stop_hook_active": self.active,
-            "last_assistant_message": self.last_text,
-            "background_tasks": self.front.background(),
-            "session_crons": [],
-        }
-        verdicts = await session.run_hooks("Stop", fields)
-        if not verdicts:
-            return False
-        reasons = [v.block.rstrip("\n") for v in verdicts if v.block]
-        notes = [v.context for v in verdicts if v.context]
-        errors = [v.error for v in verdicts if v.error]
-        lines = [f"Stop hook error: {r}" for r in reasons + errors] + [f"Stop hook feedback: {n}" for n in notes]
-        if lines:
-            plural = "s" if len(verdicts) > 1 else ""
-            self.view.add(Item("said", f"Ran {len(verdicts)} stop hook{plural} (ctrl+o to expand)"))
-            self.view.add(*(Item("result", text) for text in lines))
-            self.view.alert = "Stop hook error occurred · ctrl+o to see"
-        for reason in reasons:
-            session.context.user(f"Stop hook feedback:\n{reason}")
-            session.transcript.add(
-                {"type": "user", "message": {"role": "user", "content": f"Stop hook feedback:\n{reason}"}},
-                isMeta=True,
-            )
-        for note in notes:
-            session.context.user(reminder(f"Stop hook additional context: {note}"))
-            self.attach_context(note, "Stop", "Stop", f"hook-{session.prompt_id}")
-        self._summary(verdicts, reasons + errors, notes)
-        if not (reasons or notes) or any(v.stop for v in verdicts):
-            return False
-        self.blocks += 1
-        cap = int(session.env.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP") or BLOCK_CAP)
-        if self.blocks >= cap:
-            self._override(cap)
-            return False
-        self.active = True
-        self.pending = "\n".join(reasons + notes)
-        return True
-
-    def _override(self, cap: int) -> None:
-        text = (
-            f"A hook blocked the turn from ending {cap} consecutive times — overriding and ending turn. For "
-            "Stop/SubagentStop hooks, check stop_hook_active in the input and return success while it's true. Set "
-            "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP to raise this limit."
-        )
-        self.view.add(Item("notice", text))
-
-    def _summary(self, verdicts: list[Verdict], errors: list[str], notes: list[str]) -> None:
-        self.session.transcript.add(
-            {
-                "type": "system",
-                "subtype": "stop_hook_summary",
-                "hookCount": len(verdicts),
-                "hookInfos": [{"command": v.command, "durationMs": v.ms} for v in verdicts],
-                "hookErrors": errors,
-                "hookAdditionalContext": notes,
-                "preventedContinuation": False,
-                "stopReason": "",
-                "hasOutput": bool(errors or notes),
-                "level": "suggestion",
-            }
-        )
-
-    async def _fail(self, error: faults.ApiError) -> None:
-        """An API error: shown, recorded as the client's own words, StopFailure instead of Stop."""
-        session = self.session
-        self.view.activity = None
-        self.view.add(Item("result" if error.quiet else "notice", error.text))
-        session.transcript.add(faults.synthetic(error), **faults.marks(error))
-        fields: Json = {"error": error.kind}
-        if error.details:
-            fields["error_details"] = error.details
-        fields["last_assistant_message"] = error.text
-        await session.run_hooks("StopFailure", fields, error.kind)
 
     def _cut(self, prompts: list[Prompt]) -> None:
         """Esc: take the prompt back if nothing came of it yet, else say that it was interrupted."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from nbs_fleet.sim import screen
@@ -13,6 +13,7 @@ from nbs_fleet.sim.editor import Editor
 from nbs_fleet.sim.kernel import Loop, Timer
 from nbs_fleet.sim.paint import Painter
 from nbs_fleet.sim.session import Session
+from nbs_fleet.sim.terminal import write
 
 KEPT = 300
 GLYPHS = "·✢✳✶✻✽"
@@ -21,10 +22,25 @@ PAST = ("Cooked", "Brewed", "Worked", "Baked", "Crunched", "Churned", "Cogitated
 
 
 class Item(NamedTuple):
-    """One thing in the conversation: user, said, notice, result, done, welcome or shell."""
+    """One thing in the conversation; `kind` is welcome or a key of the table below."""
 
     kind: str
     text: str = ""
+
+
+def _shell_lines(text: str, columns: int) -> list[str]:
+    return [("! " if i == 0 else "  ") + line for i, line in enumerate(wrap(text, columns - 4))]
+
+
+_DRAW: dict[str, Callable[[str, int], list[str]]] = {
+    "user": lambda text, columns: ["", *screen.user_lines(text, columns)],
+    "shell": lambda text, columns: ["", *_shell_lines(text, columns)],
+    "said": lambda text, columns: ["", *screen.said_lines(text, columns, 2)],
+    "notice": lambda text, columns: ["", *screen.said_lines(text, columns, 10)],
+    "result": screen.result_lines,
+    "folded": lambda text, columns: ["", *(f"  {line}" for line in wrap(text, columns - 2))],
+    "done": lambda text, columns: ["", *wrap(text, columns)],
+}
 
 
 class View:
@@ -41,6 +57,7 @@ class View:
         self.queued: list[tuple[str, bool]] = []
         self.dialog: Dialog | None = None
         self.begun: float | None = None
+        self.held: float | None = None
         self.verb = VERBS[0]
         self.tokens = 0
         self.activity: str | None = None
@@ -50,11 +67,9 @@ class View:
         self.shells = 0
         self.shell_mode = False
         self.named = True
-        self.raw: list[str] | None = None
         self.dirty = False
         self.ticker: Timer | None = None
         self.title = ""
-        self.buffer = b""
 
     def changed(self) -> None:
         """Something to paint."""
@@ -71,8 +86,17 @@ class View:
         self.verb = VERBS[int(self.begun * 7) % len(VERBS)]
         self.tokens = 0
         self.activity = None
-        self.alert = ""
         self._tick()
+
+    def hold(self) -> None:
+        """A dialog is open: the time of the turn stands still."""
+        self.held = time.monotonic()
+
+    def go_on(self) -> None:
+        """The dialog is gone."""
+        if self.begun is not None and self.held is not None:
+            self.begun += time.monotonic() - self.held
+        self.held = None
 
     def stop(self) -> None:
         """The turn is over."""
@@ -95,23 +119,12 @@ class View:
         return 0.0 if self.begun is None else time.monotonic() - self.begun
 
     def _item_lines(self, item: Item, columns: int) -> list[str]:
-        match item.kind:
-            case "welcome":
-                fresh = item.text == "fresh"
-                lines = screen.welcome(columns, self.session.cwd, self.session.model_label, fresh=fresh)
-                return [*lines, ""]
-            case "user":
-                return ["", *screen.user_lines(item.text, columns)]
-            case "shell":
-                return ["", *(("! " if i == 0 else "  ") + t for i, t in enumerate(wrap(item.text, columns - 4)))]
-            case "said":
-                return ["", *screen.said_lines(item.text, columns, 2)]
-            case "notice":
-                return ["", *screen.said_lines(item.text, columns, 10)]
-            case "result":
-                return screen.result_lines(item.text, columns)
-            case _:
-                return ["", *wrap(item.text, columns)]
+        if item.kind == "welcome":
+            fresh = item.text == "fresh"
+            lines = screen.welcome(columns, self.session.project, self.session.model_label, fresh=fresh)
+            return [*lines, ""]
+        draw = _DRAW[item.kind]
+        return draw(item.text, columns)
 
     def _spin(self) -> list[str]:
         if self.begun is None or (self.dialog is not None):
@@ -144,20 +157,19 @@ class View:
 
     def frame(self, columns: int) -> tuple[list[str], list[str]]:
         """New finished lines, and the live ones."""
-        if self.raw is not None:
-            return [], self.raw
         done = [line for item in self.items[self.shown :] for line in self._item_lines(item, columns)]
         if self.shown == 0 and done and done[0] == "":
             done = done[1:]
         live = [line for item in self.live for line in self._item_lines(item, columns)] + self._spin()
         if self.dialog is not None:
-            return done, live + ([""] if self.dialog.spaced else []) + self.dialog.lines(columns)
+            return done, live + ([""] if self.dialog.spaced else []) + [*self.dialog.lines(columns), ""]
         for i, (text, shell) in enumerate(self.queued):
             mark = "! " if shell else "❯ "
             rows = wrap(text, columns - 6)
             live += [""] if i == 0 else []
             live += [("  " + mark if j == 0 else "    ") + row for j, row in enumerate(rows)]
-        return done, live + ([] if self.queued else [""]) + self._bottom(columns)
+        # The real client's screen ends with an empty line, too.
+        return done, live + ([] if self.queued else [""]) + [*self._bottom(columns), ""]
 
     def paint(self) -> None:
         """Write what changed."""
@@ -167,14 +179,14 @@ class View:
         columns, rows = self.session.size
         done, live = self.frame(columns)
         self.shown = len(self.items)
-        self.write(self.painter.frame(done, live, rows))
+        write(self.painter.frame(done, live, rows))
         if len(self.items) > KEPT:
             self.items = self.items[-KEPT:]
             self.shown = len(self.items)
 
     def redraw(self) -> None:
         """Draw everything anew (another width, a cleared conversation)."""
-        self.write(self.painter.reset())
+        write(self.painter.reset())
         self.shown = 0
         self.dirty = True
 
@@ -185,14 +197,4 @@ class View:
         title = f"{mark} {self.session.name or 'Claude Code'}"
         if title != self.title:
             self.title = title
-            self.write(f"\x1b]0;{title}\x07".encode())
-
-    def write(self, data: bytes) -> None:
-        """Send bytes to the terminal; one that is gone is noticed by its hang-up signal."""
-        while data:
-            try:
-                data = data[os.write(1, data) :]
-            except BlockingIOError:
-                os.set_blocking(1, True)
-            except OSError:
-                return
+            write(f"\x1b]0;{title}\x07".encode())

@@ -69,6 +69,7 @@ def build(context: Context) -> tuple[Team, dict[str, Origin]]:
         for agent in _agents(context, entry, values, data):
             agents.append(agent)
             origins.update(origins_of(values, agent.handle))
+            _inherit(origins, agent.handle)
             if context.override is not None:
                 origins[show_path(("agents", agent.handle, "driver"))] = Origin("--driver")
     chats = tuple(
@@ -88,6 +89,13 @@ def build(context: Context) -> tuple[Team, dict[str, Origin]]:
     team.update({key: data[key] for key in ("vars", "layout", "budget", "notifications") if key in data})
     built = msgspec.convert(team, Team)
     return msgspec.structs.replace(built, agents=tuple(agents), chats=chats), origins
+
+
+def _inherit(origins: dict[str, Origin], handle: str) -> None:
+    """Where the agent has none of its own, the team's is its."""
+    for key in ("bus", "notifications"):
+        if key in origins:
+            origins.setdefault(show_path(("agents", handle, key)), origins[key])
 
 
 def _takers(agents: list[Agent], chat: str) -> tuple[str, ...]:
@@ -181,7 +189,4 @@ def _team_origins(tree: Map) -> list[tuple[str, Origin]]:
         name = text_of(item.get("name") if isinstance(item, Map) else item)
         if name is not None:
             found.append((show_path(("chats", n)), origin(item)))
-    standup = tree.get("standup")
-    if isinstance(standup, Scalar):
-        found.append(("standup", Origin(standup.mark.where(), "false")))
     return found

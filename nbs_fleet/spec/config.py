@@ -71,8 +71,6 @@ def _entries(loaded: Loaded) -> Iterator[Entry]:
             yield from _leaves(loaded, (_RENAMED.get(name, name),), value)
         if name == "root":
             yield from _chats(loaded)
-    if loaded.team.standup is None and "standup" in loaded.origins:
-        yield Entry("standup", "false", printable(loaded.origins["standup"].where, limit=4096), ("standup",))
     for agent in team["agents"]:
         for name, value in agent.items():
             if name not in _OF_AGENT_SKIPPED:
@@ -101,9 +99,9 @@ def _leaves(loaded: Loaded, path: tuple[str, ...], value: Any) -> Iterator[Entry
     if origin is not None and origin.shown is not None:
         text = origin.shown
     elif "env" in path[-2:-1] and looks_secret(path[-1]):
-        text = HIDDEN
+        text = flow(HIDDEN)
     else:
-        text = _text(path, value, loaded.team.root)
+        text = "false" if key in ("standup", "pythia") else _text(path, value, loaded.team.root)
     yield Entry(key, text, where, path)
 
 

@@ -62,5 +62,6 @@ def _number(environ: Mapping[str, str], name: str, problems: Problems, *, positi
     if re.fullmatch(shape, text) and (float(text) > 0 or not positive) and not (whole and float(text) > 1000):
         return text
     unit = "minutes" if name == "NBS_STANDUP_INTERVAL" else "seconds"
-    problems.warn(_PLACE, (), f"{name} is not a plain number{'' if whole else ' of ' + unit}; it is ignored")
+    wanted = ("a plain number" if whole else f"a plain number of {unit}") + (" above 0" if positive else "")
+    problems.warn(_PLACE, (), f"{name} is not {wanted}; it is ignored")
     return None

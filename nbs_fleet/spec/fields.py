@@ -157,7 +157,7 @@ def _one_or_more(value: object) -> object:
 
 
 def _quiet(value: str) -> str:
-    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value):
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]", value):
         raise fault(f"{quoted(written(value))} is not a time of day; write 22:00-07:00")
     return str(value)
 
@@ -171,15 +171,16 @@ def _url(value: str) -> str:
 WORD = BeforeValidator(_unwrap)
 """For fixed words: text from a variable is compared as plain text."""
 
+NUMBER = BeforeValidator(_number)
+"""For numbers and truth values, which may come from a variable."""
+
 VERSION = BeforeValidator(_version)
 
 _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 _LOOSE = WithJsonSchema({"type": ["string", "number"]})
 
 Text = Annotated[str, AfterValidator(_filled), WithJsonSchema(_TEXT_SCHEMA)]
-Int = Annotated[int, BeforeValidator(_number)]
-Number = Annotated[float, BeforeValidator(_number)]
-Bool = Annotated[bool, BeforeValidator(_number)]
+Bool = Annotated[bool, NUMBER]
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": PATTERN, "minLength": 2})
 ]
@@ -213,7 +214,9 @@ ChatName = Annotated[
     WithJsonSchema({"type": "string", "pattern": f"^{PLAIN_NAME}$"}),
 ]
 RoleName = Annotated[str, AfterValidator(_named(PLAIN_NAME, "role name", _PLAIN_RULE))]
-Quiet = Annotated[str, _when_text(_quiet), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d-\d\d:\d\d$"})]
+Quiet = Annotated[
+    str, _when_text(_quiet), WithJsonSchema({"type": "string", "pattern": "^[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}$"})
+]
 Url = Annotated[str, _when_text(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 
 

@@ -36,7 +36,10 @@ class Read(Struct, frozen=True):
 
 def read_files(shown: str, environ: Mapping[str, str], problems: Problems) -> Read:
     """Read `shown` (as the user named it) and what it includes; problems are added, nothing is raised."""
-    main = FileRef(shown, os.path.realpath(shown) if "\0" not in shown else shown)
+    try:
+        main = FileRef(shown, os.path.realpath(shown))
+    except ValueError:  # a NUL or half a surrogate pair in the name
+        main = FileRef(shown, shown)
     reader = _Reader(environ, problems)
     tree: Map | None = None
     try:
@@ -68,7 +71,7 @@ class _Reader:
         self.read: list[str] = []
         self._uses = 0
 
-    def file(self, ref: FileRef, above: tuple[str, ...]) -> Map | None:
+    def file(self, ref: FileRef, above: tuple[FileRef, ...]) -> Map | None:
         """The merged tree of one file, or None (with problems) when it has none."""
         text, data = read_text(ref.path)
         self.problems.file(ref)
@@ -87,7 +90,7 @@ class _Reader:
         )
         base: Map | None = None
         for path, scalar in wanted:
-            part = self._included(path, scalar, (*above, ref.path))
+            part = self._included(path, scalar, (*above, ref))
             if part is not None:
                 base = part if base is None else overlay(base, part)
         merged = own if base is None else overlay(base, own)
@@ -113,7 +116,7 @@ class _Reader:
                 self.problems.add_once(item.mark, ("include", n), "must be the path of a file; write [base.yaml]")
         return found
 
-    def _included(self, path: Path, scalar: Scalar, above: tuple[str, ...]) -> Map | None:
+    def _included(self, path: Path, scalar: Scalar, above: tuple[FileRef, ...]) -> Map | None:
         here = scalar.mark.file
         ref = FileRef(
             os.path.normpath(os.path.join(os.path.dirname(here.shown), scalar.source)),
@@ -121,8 +124,9 @@ class _Reader:
         )
         self._uses += 1
         fault = ""
-        if ref.path in above:
-            chain = [os.path.basename(p) for p in (*above[above.index(ref.path) :], ref.path)]
+        paths = [file.path for file in above]
+        if ref.path in paths:
+            chain = [os.path.basename(file.shown) for file in (*above[paths.index(ref.path) :], ref)]
             itself = len(chain) == 2
             fault = "includes itself" if itself else f"includes go in a circle: {' -> '.join(chain)}"
             fault = f"{printable(fault, limit=300)}; remove this line"

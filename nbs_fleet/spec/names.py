@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -14,6 +14,8 @@ RESERVED = ("team", "sidecar", "system", "hub", "chat-repair", "nbs-chat", "nbs-
 
 MAX_AGENTS = 500
 MAX_CHATS = 100
+CROWD = 50
+"""Members of a chat that leave room for a person and `sidecar`: nbs-chat aborts at the 53rd writer of a chat."""
 
 
 class Entry(Struct, frozen=True):
@@ -31,13 +33,14 @@ class Names(Struct, frozen=True):
     """What is declared.
 
     `owners` maps a base handle and each of its copies to its item; `members` a chat to the handles that take part
-    (None: all). `whole` is false where a faulty item hides names; then a name that is missing is no error.
+    (None: all). `hidden` maps a name that came from a variable to what may be shown. `whole` is false where a faulty item hides names; then a name that is missing is no error.
     """
 
     entries: tuple[Entry, ...]
     owners: dict[str, Entry]
     roles: dict[str, Map]
     members: dict[str, frozenset[str] | None]
+    hidden: dict[str, str]
     whole: bool
 
     def copies(self, name: str) -> tuple[str, ...]:
@@ -46,6 +49,14 @@ class Names(Struct, frozen=True):
         if entry is None:
             return ()
         return entry.copies if name == entry.base else (name,)
+
+    def written(self, name: str) -> str:
+        """The name as it stands in the file, in quotes."""
+        return quoted(self.hidden.get(name, name))
+
+    def offered(self, names: Iterable[str]) -> list[str]:
+        """The names that may be suggested."""
+        return [name for name in names if name not in self.hidden]
 
 
 def names_of(tree: Map) -> Names:
@@ -62,11 +73,13 @@ def names_of(tree: Map) -> Names:
                 owners.setdefault(name, entry)
     roles = tree.get("roles")
     found = {k: v for k, v in roles.items.items() if isinstance(v, Map)} if isinstance(roles, Map) else {}
-    bare = Names(tuple(entries), owners, found, {}, whole=True)
     named = list(chat_names(tree))
+    hidden = {text: node.source for _, _, node, text in named if node.expanded}
+    hidden |= {name: e.handle.source for e in entries if e.handle.expanded for name in (e.base, *e.copies)}
+    bare = Names(tuple(entries), owners, found, {}, hidden, whole=True)
     members = {text: _members(bare, item) for item, _, _, text in named}
     whole = len(entries) == len(items) and len(named) == (len(chats.items) if isinstance(chats, Seq) else 0)
-    return Names(bare.entries, owners, found, members, whole)
+    return Names(bare.entries, owners, found, members, hidden, whole)
 
 
 def _entry(n: int, item: Node, room: int) -> Entry | None:
@@ -106,17 +119,18 @@ def check_names(tree: Map, names: Names, drivers: Collection[str] | None, proble
     _check_chat_names(tree, problems)
     for path, section in sections(tree, names):
         if path[:1] == ("agents",):
-            _refers(section.get("role"), (*path, "role"), "role", names.roles, problems)
+            _refers(section.get("role"), (*path, "role"), "role", names.roles, names=names, problems=problems)
             for n, item in scalars(section.get("depends_on")):
                 _agent_refers(item, (*path, "depends_on", n), names, problems)
     for entry in names.entries:
         _check_agent_chats(entry, names, problems)
     _check_cycles(names, problems)
     _check_members(tree, names, problems)
+    _warn_of_crowds(tree, names, problems)
     _check_duties(tree, names, problems)
     if drivers is not None:
         for path, section in sections(tree, names):
-            _refers(section.get("driver"), (*path, "driver"), "driver", drivers, problems)
+            _refers(section.get("driver"), (*path, "driver"), "driver", drivers, names=names, problems=problems)
 
 
 def sections(tree: Map, names: Names) -> Iterator[tuple[Path, Map]]:
@@ -130,11 +144,15 @@ def sections(tree: Map, names: Names) -> Iterator[tuple[Path, Map]]:
             yield ("agents", n), item
 
 
-def _refers(node: Node | None, path: Path, what: str, known: Collection[str], problems: Problems) -> None:
+def _refers(
+    node: Node | None, path: Path, what: str, known: Collection[str], *, names: Names, problems: Problems
+) -> None:
     text = text_of(node)
     if isinstance(node, Scalar) and text and text not in known and not problems.many:
         none = f"no {what} is declared" if what != "driver" else "none is installed"
-        problems.add(node.mark, path, f"unknown {what} {quoted(node.source)}; {suggest(text, known, none=none)}")
+        problems.add(
+            node.mark, path, f"unknown {what} {quoted(node.source)}; {suggest(text, names.offered(known), none=none)}"
+        )
 
 
 def _check_handles(names: Names, problems: Problems) -> None:
@@ -189,16 +207,16 @@ def _clash(entry: Entry, taken: dict[str, tuple[str, Entry]], bases: set[str]) -
 
 def _check_pid_files(names: Names, problems: Problems) -> None:
     """`.nbs/pids/<handle>.pid` of one agent must not be `.nbs/pids/sidecar-<handle>.pid` of another."""
-    handles = {copy.lower() for entry in names.entries for copy in entry.copies}
+    handles = {copy.lower(): copy for entry in names.entries for copy in entry.copies}
     for entry in names.entries:
-        other = entry.base.lower().removeprefix("sidecar-")
-        others = [copy.lower().removeprefix("sidecar-") for copy in entry.copies]
-        if other != entry.base.lower() and any(name in handles for name in others):
-            problems.add(
-                entry.handle.mark,
-                (*entry.path, "handle"),
-                f"{quoted(entry.handle.source)} would share a file with the sidecar of {quoted(other)}; choose another handle",
-            )
+        if not entry.base.lower().startswith("sidecar-"):
+            continue
+        others = [handles.get(copy.lower().removeprefix("sidecar-")) for copy in entry.copies]
+        other = next((name for name in others if name is not None), None)
+        if other is not None:
+            mine, file = quoted(entry.handle.source), f"the sidecar of {names.written(other)}"
+            text = f"{mine} would share a file with {file}; choose another handle"
+            problems.add(entry.handle.mark, (*entry.path, "handle"), text)
 
 
 def _check_chat_names(tree: Map, problems: Problems) -> None:
@@ -220,7 +238,7 @@ def _agent_refers(node: Node, path: Path, names: Names, problems: Problems) -> b
     if not isinstance(node, Scalar) or not text or names.copies(text):
         return True
     if names.whole and not problems.many:
-        hint = suggest(text, names.owners, none="no agent is declared")
+        hint = suggest(text, names.offered(names.owners), none="no agent is declared")
         problems.add(node.mark, path, f"unknown handle {quoted(node.source)}; {hint}")
     return False
 
@@ -246,7 +264,7 @@ def _check_cycles(names: Names, problems: Problems) -> None:
             target_base, item, path = step
             if target_base in chain:
                 circle = [*chain[chain.index(target_base) :], target_base]
-                text = " -> ".join(quoted(h)[1:-1] for h in circle[:20])
+                text = " -> ".join(names.written(handle)[1:-1] for handle in circle[:20])
                 problems.add(item.mark, path, f"agents wait for each other: {text}; remove one of these")
             elif target_base not in done:
                 chain.append(target_base)
@@ -258,7 +276,7 @@ def _check_agent_chats(entry: Entry, names: Names, problems: Problems) -> None:
         path = (*entry.path, "chats", n)
         if item.text not in names.members:
             if names.whole and not problems.many:
-                hint = suggest(item.text, names.members, none="no chat is declared")
+                hint = suggest(item.text, names.offered(names.members), none="no chat is declared")
                 problems.add(item.mark, path, f"unknown chat {quoted(item.source)}; {hint}")
             continue
         members = names.members[item.text]
@@ -278,19 +296,27 @@ def _check_members(tree: Map, names: Names, problems: Problems) -> None:
                 _agent_refers(member, ("chats", n, "members", m), names, problems)
 
 
+def _warn_of_crowds(tree: Map, names: Names, problems: Problems) -> None:
+    total = sum(len(entry.copies) for entry in names.entries)
+    for _, path, node, text in chat_names(tree):
+        members = names.members[text]
+        count = total if members is None else len(members)
+        if count > CROWD:
+            problems.warn(node.mark, path, f"{count} members; nbs-chat can't take more than 52 writers in one chat")
+
+
 def _check_duties(tree: Map, names: Names, problems: Problems) -> None:
     standup, pythia = tree.get("standup"), tree.get("pythia")
     if isinstance(standup, Map):
         chat = standup.get("chat")
         if chat is not None and names.whole:
-            _refers(chat, ("standup", "chat"), "chat", names.members, problems)
+            _refers(chat, ("standup", "chat"), "chat", names.members, names=names, problems=problems)
         elif chat is None and not names.members and names.whole:
             problems.add(standup.mark, ("standup",), "needs a chat to post in; declare one under chats")
     agent = pythia.get("agent") if isinstance(pythia, Map) else None
     if isinstance(agent, Scalar) and _agent_refers(agent, ("pythia", "agent"), names, problems):
         copies = names.copies(agent.text)
         if len(copies) > 1:
-            first = f"; name one, such as {quoted(copies[0])}" if not agent.expanded else "; name one"
-            problems.add(
-                agent.mark, ("pythia", "agent"), f"{quoted(agent.source)} stands for {len(copies)} agents{first}"
-            )
+            text = f"{quoted(agent.source)} stands for {len(copies)} agents; name one"
+            text += f", such as {quoted(copies[0])}" if copies[0] not in names.hidden else ""
+            problems.add(agent.mark, ("pythia", "agent"), text)

@@ -87,7 +87,7 @@ def check_places(tree: Map, names: Names, root: str, problems: Problems) -> None
     usable = os.path.isdir(root)
     if not usable and isinstance(node, Scalar):
         what = "is not a directory" if os.path.exists(root) else "no such directory"
-        problems.add(node.mark, ("root",), f"{quoted(node.source)}: {what}; it is taken from the folder of this file")
+        problems.add(node.mark, ("root",), _lost(node, what, "it is taken from the folder of this file"))
     for path, section in sections(tree, names):
         _check_env_file(section.get("env_file"), (*path, "env_file"), problems)
         for n, item in scalars(section.get("skills")):
@@ -104,7 +104,7 @@ def check_places(tree: Map, names: Names, root: str, problems: Problems) -> None
         if usable:
             _check_dir(section.get("dir"), (*path, "dir"), root, problems)
             _check_bus(section.get("bus"), (*path, "bus"), root, problems)
-    _check_chats(tree, root, problems)
+    _check_chats(tree, names, root, problems)
     _check_pythia(tree, root, problems)
 
 
@@ -121,7 +121,14 @@ def _check_dir(node: Node | None, path: Path, root: str, problems: Problems) -> 
         place = below(root, node.text)
         if not os.path.isdir(place):
             what = "is not a directory" if os.path.exists(place) else "no such directory"
-            problems.add(node.mark, path, f"{quoted(node.source)}: {what}; it is taken from the root")
+            problems.add(node.mark, path, _lost(node, what, "it is taken from the root"))
+
+
+def _lost(node: Scalar, what: str, advice: str) -> str:
+    """A place that is not there, with the advice for it; `~` is a shell's business."""
+    if node.source.startswith("~"):
+        advice = "~ is not expanded, write ${HOME}"
+    return f"{quoted(node.source)}: {what}; {advice}"
 
 
 def _check_bus(node: Node | None, path: Path, root: str, problems: Problems) -> None:
@@ -133,7 +140,7 @@ def _check_bus(node: Node | None, path: Path, root: str, problems: Problems) -> 
             )
 
 
-def _check_chats(tree: Map, root: str, problems: Problems) -> None:
+def _check_chats(tree: Map, names: Names, root: str, problems: Problems) -> None:
     seen: dict[str, str] = {}
     chats = tree.get("chats")
     for n, item in enumerate(chats.items if isinstance(chats, Seq) else ()):
@@ -148,7 +155,7 @@ def _check_chats(tree: Map, root: str, problems: Problems) -> None:
             problems.add(
                 node.mark,
                 ("chats", n, "path"),
-                f"{quoted(node.source)} is already the file of the chat {quoted(seen[place])}; choose another",
+                f"{quoted(node.source)} is already the file of the chat {names.written(seen[place])}; choose another",
             )
         seen.setdefault(place, name)
 

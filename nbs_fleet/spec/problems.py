@@ -47,7 +47,8 @@ class Problem(Struct, frozen=True):
 
     def line(self) -> str:
         """`file:line:col: agents[1].chat: text`."""
-        place = f"{printable(self.mark.file.shown, limit=4096)}:{self.mark.line}:{self.mark.col}: "
+        shown = printable(self.mark.file.shown, limit=4096)
+        place = f"{shown}:{self.mark.line}:{self.mark.col}: " if self.mark.line else f"{shown}: "
         return place + (f"{show_path(self.path)}: " if self.path else "") + self.text
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from nbs_fleet.spec.fields import (
+    NUMBER,
     VERSION,
     WORD,
     Argument,
@@ -18,8 +19,6 @@ from nbs_fleet.spec.fields import (
     EnvValue,
     FreeForm,
     Handle,
-    Int,
-    Number,
     PassName,
     Quiet,
     RoleName,
@@ -40,7 +39,7 @@ OTHER_TEAM = "is another team"
 OTHER_AGENT = "is another agent"
 ORDER = "nobody restarts; the next start keeps to it"
 
-Size = Annotated[list[Annotated[Int, Field(ge=10, le=2000)]], Field(min_length=2, max_length=2)]
+Size = Annotated[list[Annotated[int, Field(ge=10, le=2000), NUMBER]], Field(min_length=2, max_length=2)]
 Accept = Annotated[Literal["ask", "accept", "deny"], WORD]
 Approve = Annotated[Literal["ask", "approve", "deny"], WORD]
 DoWord = Literal["nudge", "resume", "restart", "escalate", "ignore"]
@@ -82,7 +81,7 @@ class StandupFile(Strict):
 class PythiaFile(Strict):
     """A checkpoint after so many decisions."""
 
-    every: Annotated[Int, Field(ge=1, le=1_000_000)] | None = key(
+    every: Annotated[int, Field(ge=1, le=1_000_000), NUMBER] | None = key(
         "Decisions between two checkpoints", default="pythia-interval of the bus's config.yaml, else 20", example=20
     )
     agent: Text | None = key("Handle that is told of each checkpoint", default="nobody", example="oracle")
@@ -107,7 +106,7 @@ class SidecarFile(Strict):
     poll_mode: Annotated[Literal["needed", "always"], WORD] | None = key(
         "Poll only when something may wait, or always", example="needed"
     )
-    notify_fail_threshold: Annotated[Int, Field(ge=1, le=1000)] | None = key(
+    notify_fail_threshold: Annotated[int, Field(ge=1, le=1000), NUMBER] | None = key(
         "Notices in a row without effect before the recovery text is sent", example=5
     )
     idle_grace: Duration | None = key("Idle time before on_idle applies", example="60s")
@@ -152,7 +151,7 @@ class RestartFile(Strict):
     policy: Annotated[Literal["on-failure", "always", "never"], WORD] | None = key(
         "When to start it again", example="on-failure"
     )
-    max: Annotated[Int, Field(ge=1, le=1000)] | None = key(
+    max: Annotated[int, Field(ge=1, le=1000), NUMBER] | None = key(
         "Starts within `within`, the first included, before it is failed", example=5
     )
     within: Span | None = key("The window for `max`", example="10m")
@@ -164,7 +163,7 @@ class RecoveryFile(Strict):
     """What to do when an agent is stuck."""
 
     do: Annotated[DoWord, WORD] = key("What to do", must=True, example="nudge")
-    attempts: Annotated[Int, Field(ge=1, le=1000)] | None = key("How often before it is escalated", example=3)
+    attempts: Annotated[int, Field(ge=1, le=1000), NUMBER] | None = key("How often before it is escalated", example=3)
     cooldown: Duration | None = key("Wait between two attempts", example="1m")
     text: Text | None = key("Words of the nudge", default="a standard text", example="Go on.")
 
@@ -172,7 +171,7 @@ class RecoveryFile(Strict):
 class LayoutFile(Strict):
     """How panes are put into windows."""
 
-    panes_per_window: Annotated[Int, Field(ge=1, le=50)] | None = key("Panes in one window", example=1)
+    panes_per_window: Annotated[int, Field(ge=1, le=50), NUMBER] | None = key("Panes in one window", example=1)
     arrange: (
         Annotated[Literal["tiled", "even-horizontal", "even-vertical", "main-horizontal", "main-vertical"], WORD] | None
     ) = key("tmux layout of a window with several panes", example="tiled")
@@ -182,9 +181,9 @@ class LayoutFile(Strict):
 class BudgetFile(Strict):
     """Limits of use."""
 
-    tokens: Annotated[Int, Field(ge=1)] | None = key("Tokens", default="no limit", example=2000000)
-    restarts: Annotated[Int, Field(ge=0, le=1_000_000)] | None = key("Restarts", default="no limit", example=20)
-    hours: Annotated[Number, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = key(
+    tokens: Annotated[int, Field(ge=1), NUMBER] | None = key("Tokens", default="no limit", example=2000000)
+    restarts: Annotated[int, Field(ge=0, le=1_000_000), NUMBER] | None = key("Restarts", default="no limit", example=20)
+    hours: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False), NUMBER] | None = key(
         "Hours since `up`", default="no limit", example=8
     )
     then: Annotated[Literal["notice", "pause", "attention"], WORD] | None = key(
@@ -305,7 +304,7 @@ class AgentFile(RoleFile):
     role: Text | None = key(
         "Role it takes keys from", change="as the keys it brings", default="none", example="reviewer"
     )
-    count: Annotated[Int, Field(ge=1, le=500)] | None = key(
+    count: Annotated[int, Field(ge=1, le=500), NUMBER] | None = key(
         "Number of copies: bo-1, bo-2 ..; 1 gives bo-1",
         change="starts or stops copies",
         default="one, without a number",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
-PATTERN = r"^(\d+(\.\d+)?d)?(\d+(\.\d+)?h)?(\d+(\.\d+)?m)?(\d+(\.\d+)?s)?(\d+(\.\d+)?ms)?$"
+PATTERN = (
+    r"^([0-9]+(\.[0-9]+)?d)?([0-9]+(\.[0-9]+)?h)?([0-9]+(\.[0-9]+)?m)?([0-9]+(\.[0-9]+)?s)?([0-9]+(\.[0-9]+)?ms)?$"
+)
 """What a duration looks like: at least one number with its unit, large units first."""
 
 LONGEST = 3650 * 86400.0
 
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _SHAPE = re.compile(PATTERN)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
-_WORDY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\.?")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[dhms])")
+_WORDY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\.?")
 _WORDS = {
     "d": ("d", "day", "days"),
     "h": ("h", "hr", "hrs", "hour", "hours"),
@@ -27,7 +29,7 @@ def seconds(text: str) -> float:
     """Seconds of a duration such as `90s`; ValueError says what is wrong and what would be right."""
     if len(text) > 40:
         raise ValueError("is not a duration; write 90s, 15m or 1h30m")
-    if re.fullmatch(r"[+-]?\d+(\.\d+)?", text):
+    if re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", text):
         raise ValueError(f"a duration needs a unit; did you mean {text.lstrip('+-')}s?")
     if text.startswith("-"):
         raise ValueError("a duration can't be negative; write 0s for none")

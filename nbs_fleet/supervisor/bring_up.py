@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from nbs_fleet import __version__
 from nbs_fleet.errors import FleetError
+from nbs_fleet.hooks.files import programs
 from nbs_fleet.launch import processes, rundir
 from nbs_fleet.launch.environment import write_values
 from nbs_fleet.launch.files import write_atomic
@@ -83,6 +84,8 @@ def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) ->
     """Write plan, wrappers, tmux.conf and each agent's values (secret, 0600)."""
     paths = plan.paths
     write_atomic(os.path.join(paths.bin, "nbs-fleet"), bin_wrapper(sys.executable), mode=0o700)
+    for name, text in programs(sys.executable).items():
+        write_atomic(os.path.join(paths.bin, name), text, mode=0o700)
     write_atomic(paths.supervise, supervise_script(sys.executable, paths.run), mode=0o700)
     write_atomic(paths.tmux_conf, conf(plan.layout, plan.team))
     for agent in plan.agents:

@@ -125,7 +125,7 @@ def _found(fleet: Fleet, event: Found, now: Moment) -> tuple[Fleet, tuple[Action
         record = found if found.boot == now.boot else replace(found, starts=(), boot=now.boot)
         life = Life(record, None, alive=record.proc is not None)
         if record.handle in event.alive:
-            watched.append(Watch(record.handle, prompted=False))
+            watched.append(Watch(record.handle, prompted=not record.ready, died=False))
         elif record.proc is not None:
             life = replace(life, record=replace(record, ready=False))
         elif record.desired is Desired.UP:
@@ -160,7 +160,7 @@ def _launched(fleet: Fleet, event: Launched, now: Moment) -> tuple[Fleet, tuple[
     life = replace(life, record=record, alive=True, cause="", fresh=False, due=None)
     if life.plan is not None:
         life = _changed(life, life.plan, at_once=False)
-    return of.put(fleet, life), (Watch(event.handle, prompted=event.prompted),)
+    return of.put(fleet, life), (Watch(event.handle, prompted=event.prompted, died=True),)
 
 
 def _died(fleet: Fleet, event: Died, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:
@@ -227,8 +227,15 @@ def _reported(fleet: Fleet, event: Reported) -> Fleet:
 
 
 def _told(record: AgentRecord, report: Report) -> AgentRecord:
+    if report.session_id and record.session_id and report.session_id != record.session_id:
+        record = replace(record, session_id=report.session_id, sessions=(*record.sessions, record.session_id)[-20:])
     return replace(
         record,
+        queued=report.queued,
+        rung=report.rung,
+        attention=report.attention,
+        signal=report.signal,
+        tries=report.tries,
         state=report.state,
         since=report.since or record.since,
         ready=report.ready,

@@ -13,7 +13,7 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.environment import read_values
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
-from nbs_fleet.sidecar.watcher import edges
+from nbs_fleet.sidecar.sources import edges
 
 
 def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_prompt: bool) -> Facts:
@@ -89,3 +89,10 @@ def live_owner(driver: Driver, facts: Facts) -> int | None:
         if owner is not None and found.start in (None, owner.start):
             return found.pid
     return None
+
+
+def earlier_transcripts(driver: Driver, facts: Facts, sessions: tuple[str, ...]) -> tuple[str, ...]:
+    """The transcripts of the last sessions before this one: a message may have arrived in one of them."""
+    known = [s for s in sessions if s != facts.session_id][-3:]
+    paths = (driver.places(replace(facts, session_id=session)).transcript for session in known)
+    return tuple(path for path in paths if path is not None)

@@ -159,10 +159,14 @@ class Save(Struct, frozen=True, tag=True):
 
 
 class Watch(Struct, frozen=True, tag=True):
-    """Begin to watch a client: its sidecar and its death. `prompted`: a prompt must yet be acknowledged."""
+    """Begin to watch a client: its sidecar and its death. `prompted`: a prompt must yet be acknowledged.
+
+    `died`: another client ran before this one (False: a live one is taken over).
+    """
 
     handle: str
     prompted: bool
+    died: bool = False
 
 
 class Alarm(Struct, frozen=True, tag=True):

@@ -18,6 +18,7 @@ from nbs_fleet.model import Moment, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
+from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.decide import decide
@@ -186,7 +187,8 @@ class Supervisor:
         self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
-            self.sidecars.begin(self.plan, agent, life.record, prompted=action.prompted)
+            prompted = action.prompted and (agent.prompt is not None or action.died)
+            self.sidecars.begin(self.plan, agent, life.record, prompted=prompted, died=action.died)
 
     def _dead(self, handle: str, proc: ProcId) -> None:
         self._spawn(self._bury(handle, proc))
@@ -199,8 +201,12 @@ class Supervisor:
         end = await bury(self.plan, life.record, self.panes)
         self.loop.post(Died(handle, proc, end))
 
-    def _reported(self, handle: str, report: Report) -> None:
-        self.loop.post(Reported(handle, report))
+    def _reported(self, handle: str, word: Report | Restart) -> None:
+        if isinstance(word, Restart):
+            self.story(handle).tell(moment().wall, "restart wanted", why=word.why)
+            self.loop.post(Asked("restart", (handle,), fresh=not word.resume))
+            return
+        self.loop.post(Reported(handle, word))
 
     def _fault(self, action: Action, error: Exception) -> Event:
         what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from nbs_fleet.drivers.base import Driver
 from nbs_fleet.launch import registry
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
@@ -12,8 +14,11 @@ from nbs_fleet.loop import keep
 from nbs_fleet.model import Moment
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.sidecar.actions import Action, Event, Report
-from nbs_fleet.sidecar.watcher import Ground, Sidecar
-from nbs_fleet.supervisor.facts import gather
+from nbs_fleet.sidecar.delivery import Means
+from nbs_fleet.sidecar.mind import Watching
+from nbs_fleet.sidecar.recovery import Restart, Rules
+from nbs_fleet.sidecar.watcher import Ground, Run, Sidecar, first_mind
+from nbs_fleet.supervisor.facts import earlier_transcripts, gather
 from nbs_fleet.supervisor.story import Story
 
 FAULT_LIMIT = 5
@@ -28,7 +33,7 @@ class Sidecars:
         ground: Ground,
         watcher: Watcher,
         *,
-        tell: Callable[[str, Report], None],
+        tell: Callable[[str, Report | Restart], None],
         story: Callable[[str], Story],
     ) -> None:
         self._ground, self._watcher, self._tell, self._story = ground, watcher, tell, story
@@ -36,12 +41,15 @@ class Sidecars:
         self._running: dict[str, Sidecar] = {}
         self._faults: dict[str, list[str]] = {}
 
-    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool) -> None:
-        """Watch the client that `record` describes; one that was watched before is let go."""
+    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, died: bool) -> None:
+        """Watch the client that `record` describes; one that was watched before is let go.
+
+        `died`: the client before it is gone (not: this one is taken over alive).
+        """
         handle = agent.agent.handle
         self.end(handle)
         self._faults[handle] = []
-        task = asyncio.create_task(self._keep(plan, agent, record, prompted), name=f"sidecar {handle}")
+        task = asyncio.create_task(self._keep(plan, agent, record, prompted, died), name=f"sidecar {handle}")
         self._tasks[handle] = task
         task.add_done_callback(lambda done: self._forget(handle, done))
 
@@ -72,11 +80,13 @@ class Sidecars:
                 states[handle] = f"faulted {len(faults)}x: {faults[-1]}"
         return states
 
-    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> None:
+    async def _keep(
+        self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool
+    ) -> None:
         handle = agent.agent.handle
 
         async def run() -> None:
-            sidecar = self._make(plan, agent, record, prompted)
+            sidecar = self._make(plan, agent, record, prompted, died)
             self._running[handle] = sidecar
             await sidecar.run()
 
@@ -88,35 +98,64 @@ class Sidecars:
 
         await keep(run, fault)
 
-    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> Sidecar:
+    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool) -> Sidecar:
         if record.proc is None or record.pane is None:
             raise ValueError("nothing runs to be watched")
+        handle = agent.agent.handle
+        driver = registry.get(agent.agent.driver)
         facts = gather(
-            plan,
-            agent,
-            session_id=record.session_id or "",
-            resume=not prompted,
-            has_prompt=prompted,
+            plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted
         )
-        story = self._story(agent.agent.handle)
+        story = self._story(handle)
 
         def record_decision(event: Event, actions: Sequence[Action], now: Moment) -> None:
             if actions:
                 story.tell(now.wall, "decided", event=event, actions=actions, mono=round(now.mono, 3))
 
-        return Sidecar(
-            registry.get(agent.agent.driver),
-            facts,
+        def tell_story(what: str, **more: Any) -> None:
+            story.tell(moment().wall, what, **more)
+
+        run = Run(
             proc=record.proc,
             pane=record.pane,
+            paths=plan.paths.agent(handle),
+            root=plan.root,
             ready=record.ready,
+            died=died,
+            mind=first_mind(watching_of(agent, driver, prompted), ready=record.ready, tries=record.tries),
+            earlier=earlier_transcripts(driver, facts, record.sessions),
+        )
+        return Sidecar(
+            driver,
+            facts,
+            run,
             ground=self._ground,
             watcher=self._watcher,
-            tell=lambda report: self._tell(agent.agent.handle, report),
+            tell=lambda word: self._tell(handle, word),
             record=record_decision,
+            story=tell_story,
         )
 
     def _forget(self, handle: str, done: asyncio.Task[None]) -> None:
         if self._tasks.get(handle) is done:
             del self._tasks[handle]
             self._running.pop(handle, None)
+
+
+def watching_of(agent: AgentPlan, driver: Driver, prompted: bool) -> Watching:
+    """What a sidecar of this agent works by."""
+    told, can = agent.agent, driver.capabilities
+    means = Means(
+        mail=can.native_inbox and can.hooks,
+        stop_hook=can.stop_block,
+        keys_only=told.sidecar.delivery == "keys",
+        stash=told.sidecar.draft == "stash" and can.stash,
+    )
+    rules = Rules(
+        on_idle=told.on_idle,
+        on_error=told.on_error,
+        on_prompt=told.on_prompt,
+        must_signal=told.stop == "signal",
+        grace=told.sidecar.idle_grace,
+    )
+    return Watching(can, expects_prompt=prompted, means=means, rules=rules)

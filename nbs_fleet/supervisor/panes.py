@@ -81,6 +81,20 @@ class Panes:
             return
         await asyncio.to_thread(self.tmux.run, "send-keys", "-t", pane, "--", *keys)
 
+    async def paste(self, pane: str, text: str) -> None:
+        """Paste text, bracketed where the client asked for that; TmuxError if it is gone or there is no client."""
+        control = self._live()
+        if control is None:
+            raise TmuxError("tmux paste-buffer: no control client")
+        await control.paste(pane, text)
+
+    async def write(self, pane: str, text: str) -> None:
+        """Type text as it is, without paste; one line."""
+        control = self._live()
+        if control is None:
+            raise TmuxError("tmux send-keys: no control client")
+        await control.write(pane, text)
+
     async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
         """Call `changed` when `fmt` changes in this pane; the next subscription of the pane replaces it."""
         name = f"nbs{next(self._names)}"

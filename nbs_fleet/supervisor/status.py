@@ -136,7 +136,7 @@ def row_json(row: AgentStatus) -> dict[str, Any]:
         "blocked": record.blocked,
         "ready": record.ready and live,
         "until": iso(record.until) if record.until else None,
-        "rung": None,
+        "rung": record.rung if live else None,
         "age": row.age,
         "pid": record.proc.pid if record.proc and live else None,
         "pane": record.pane,
@@ -148,7 +148,7 @@ def row_json(row: AgentStatus) -> dict[str, Any]:
         "sidecar": row.sidecar,
         "unread": {},
         "events": 0,
-        "queued": 0,
+        "queued": record.queued,
         "signal": record.signal,
         "attention": attention(row),
     }
@@ -160,7 +160,7 @@ def attention(row: AgentStatus) -> str | None:
         return f"{row.record.blocked} dialog" if row.record.blocked else "a dialog"
     if row.state is AgentState.FAILED:
         return row.detail or "failed"
-    return None
+    return row.record.attention
 
 
 def exit_json(record: AgentRecord) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from nbs_fleet.cli import attach
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.plan.paths import RunPaths
 from tests.support.cli_world import agent, call, make_team
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -66,16 +68,38 @@ def test_peek_shows_the_pane_as_it_is(server: Tmux) -> None:
     assert said.err == f"ana: its screen now ({server.panes()[0].id})\n"
 
 
-@pytest.mark.tmux
-def test_the_printed_command_attaches_in_a_terminal(server: Tmux, tmp_path: Path) -> None:
-    """A second tmux plays the person's terminal, so this is also the nested case."""
-    outer = Tmux(str(Path(server.socket).with_name("outer.sock")))
-    words = call("attach", "ana").out.strip()
-    outer.start("person", (60, 12), ["sh", "-c", f"{words}; exec cat"], {**os.environ, "TMUX": f"{outer.socket},1,0"})
+@pytest.fixture
+def person(server: Tmux, short_path: Path) -> Iterator[Tmux]:
+    """A second tmux server plays the person's terminal."""
+    outer = Tmux(str(short_path / "outer.sock"))
+    outer.start("person", (60, 12), ["sh", "-i"], {**os.environ, "PS1": "$ "})
     try:
-        server.run("set-hook", "-g", "client-attached", "wait-for -S attached")
-        if not server.clients():
-            server.run("wait-for", "attached", timeout=10)
-        assert len(server.clients()) == 1
+        yield outer
     finally:
         outer.kill_server()
+
+
+def typed(person: Tmux, line: str) -> None:
+    person.run("send-keys", "-t", person.panes()[0].id, "-l", line)
+    person.run("send-keys", "-t", person.panes()[0].id, "Enter")
+
+
+NBS_FLEET = shlex.join([sys.executable, "-m", "nbs_fleet"])
+
+
+@pytest.mark.tmux
+@pytest.mark.parametrize("option", ["", "--read-only"])
+def test_in_a_terminal_inside_another_tmux_it_attaches(server: Tmux, person: Tmux, option: str) -> None:
+    typed(person, f"{NBS_FLEET} attach ana {option}")
+    eventually(server.clients)
+    assert server.run("list-clients", "-F", "#{client_readonly}").strip() == ("1" if option else "0")
+
+
+@pytest.mark.tmux
+def test_inside_the_team_s_own_tmux_it_goes_to_the_pane(server: Tmux, person: Tmux) -> None:
+    typed(person, call("attach", "ana").out.strip())
+    eventually(server.clients)
+    ana = server.panes()[0]
+    server.run("new-window", f"exec {NBS_FLEET} attach ana --read-only")
+    shown = "#{pane_id} #{client_readonly}"
+    eventually(lambda: server.run("list-clients", "-F", shown).strip() == f"{ana.id} 1" or None)

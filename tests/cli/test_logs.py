@@ -39,15 +39,29 @@ def test_lines_are_in_order_of_time_and_name_the_agent(paths: RunPaths) -> None:
     assert said.code == 0
     assert said.out.splitlines() == [
         "2023-11-14 22:13:20 team  up  agents 2",
-        '2023-11-14 22:13:20 bo  started  pid 8  sub {"a": [1]}',
-        "2023-11-14 22:13:21 ana  started  pid 7  session x y",
-        "2023-11-14 22:13:22 ana  died  text ^[[2Jboo next",
+        '2023-11-14 22:13:20 bo    started  pid 8  sub {"a": [1]}',
+        "2023-11-14 22:13:21 ana   started  pid 7  session x y",
+        "2023-11-14 22:13:22 ana   died  ^[[2Jboo next",
     ]
+
+
+def test_decisions_are_told_only_when_asked_for_and_states_read_well(paths: RunPaths) -> None:
+    story = paths.agent("bo").story
+    write_story(story, {"at": AT + 3, "what": "state", "state": {"handle": "bo"}})
+    write_story(
+        story, {"at": AT + 4, "what": "state", "state": "limited", "ready": True, "until": AT + 60, "detail": ""}
+    )
+    write_story(story, *({"at": AT + 5 + i, "what": "decided", "event": {}} for i in range(5)))
+    assert call("logs", "-n", "1").out == (
+        "2023-11-14 22:13:24 bo    state  limited  ready  until 2023-11-14 22:14:20\n"
+    )
+    assert len(call("logs", "bo", "--all").out.splitlines()) == 8
+    assert len(call("logs", "bo", "--json").out.splitlines()) == 8
 
 
 def test_one_agent_and_a_number_choose(paths: RunPaths) -> None:
     assert len(call("logs", "ana").out.splitlines()) == 2
-    assert call("logs", "-n", "1").out == "2023-11-14 22:13:22 ana  died  text ^[[2Jboo next\n"
+    assert call("logs", "-n", "1").out == "2023-11-14 22:13:22 ana   died  ^[[2Jboo next\n"
     assert len(call("logs", "-n", "0").out.splitlines()) == 4
 
 
@@ -115,7 +129,7 @@ def test_a_tail_begins_at_the_end_unless_told_otherwise(tmp_path: Path) -> None:
         assert (new.read(), all_of_it.read()) == ([], [{"at": 1}])
         write_story(path, {"at": 2})
         assert (new.read(), all_of_it.read()) == ([{"at": 2}], [{"at": 2}])
-        assert [line.at for line in last({"a": path}, 0, {"a": new.start})] == [1.0]
+        assert [line.at for line in last({"a": path}, 0, ends={"a": new.start})] == [1.0]
 
 
 def test_an_entry_without_a_time_stands_first() -> None:

@@ -122,7 +122,7 @@ def test_ls_lists_all_teams_with_what_runs(paths: RunPaths, tmp_path: Path, monk
     write_record(paths, "ana", proc=identify(1))
     assert call("ls").out.splitlines() == [
         "TEAM    SUPERVISOR  RUNNING  ROOT",
-        "build   dead            0/1  ~/日本",
+        "build   down            0/1  ~/日本",
         "review  dead            1/2  ~/root",
     ]
     found = json.loads(call("ls", "--json").out)

@@ -96,7 +96,7 @@ def test_one_bad_agent_does_not_keep_the_others_from_coming_up(fleet: Fleet) -> 
 
 @pytest.mark.clients("sim")
 def test_a_client_that_is_not_logged_in_is_blocked_and_not_restarted(fleet: Fleet) -> None:
-    fleet.write_team([fleet.client.agent("ana", scenario={"logged_in": False})])
+    fleet.write_team([fleet.client.agent("ana", scenario={"logged_in": False})], dialogs={"setup": "accept"})
     up = fleet.up()
     assert up.code == 5, str(up)
     row = fleet.agent("ana")

@@ -125,9 +125,8 @@ def test_a_stopped_agent_stays_stopped_until_it_is_started(crew: Fleet) -> None:
     assert crew.agent("ana", crew.all_idle())["session_id"] == session
 
 
+@pytest.mark.clients("sim", "claude")  # claudeless takes SIGINT as a crash
 def test_a_client_that_leaves_by_itself_with_0_is_not_restarted(crew: Fleet) -> None:
     crew.kill("ana", signal.SIGINT)
-    if crew.client.name == "claudeless":
-        pytest.skip("claudeless takes SIGINT as a crash")
     seen = crew.wait(lambda ps: crew.states(ps)["ana"] == "stopped")
     assert crew.agent("ana", seen)["restarts"] == 0

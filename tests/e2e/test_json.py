@@ -36,16 +36,18 @@ AGENT_KEYS = [
     "signal",
     "attention",
 ]
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+# What came later: readers of schema 1 may meet it, and need not know it.
+ADDED = {"tmux", "alarm", "detail", "pending"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
 
 def test_ps_has_exactly_the_documented_keys(fleet: Fleet) -> None:
     fleet.write_team([fleet.client.agent("ana")])
     fleet.up()
     ps = fleet.all_idle()
-    assert set(ps) == TEAM_KEYS
-    assert set(ps["supervisor"]) == {"state", "pid", "since"}
-    assert list(ps["agents"][0]) == AGENT_KEYS
+    assert set(ps) - ADDED == TEAM_KEYS
+    assert set(ps["supervisor"]) - ADDED == {"state", "pid", "since"}
+    assert [key for key in ps["agents"][0] if key not in ADDED] == AGENT_KEYS
 
 
 def test_ps_tells_what_is_so(fleet: Fleet) -> None:
@@ -71,7 +73,7 @@ def test_every_story_line_says_when_and_what(fleet: Fleet) -> None:
     story = fleet.story("ana")
     assert all(isinstance(line["at"], float) and isinstance(line["what"], str) for line in story)
     assert [line["at"] for line in story] == sorted(line["at"] for line in story)
-    assert {"started", "exited"} <= {line["what"] for line in story}
+    assert {"started", "ended"} <= {line["what"] for line in story}
 
 
 def test_logs_as_json_is_one_object_per_line(fleet: Fleet) -> None:
@@ -99,5 +101,4 @@ def test_attach_without_a_terminal_prints_the_command(fleet: Fleet) -> None:
     fleet.write_team([fleet.client.agent("ana")])
     fleet.up()
     out = fleet.run("attach", "ana").out
-    assert out.startswith("tmux ")
-    assert "attach" in out
+    assert re.search(r"\btmux .*-S .*attach-session", out)

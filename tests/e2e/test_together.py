@@ -87,10 +87,11 @@ def test_an_agent_that_left_the_file_is_stopped(fleet: Fleet) -> None:
 
 
 def test_a_changed_agent_is_restarted_and_the_others_are_kept(fleet: Fleet) -> None:
-    fleet.write_team([fleet.client.agent("ana"), fleet.client.agent("bo")])
+    fleet.write_team([fleet.client.agent(handle, prompt_text="hello") for handle in ("ana", "bo")])
     fleet.up()
     before = fleet.all_idle()
-    fleet.write_team([fleet.client.agent("ana", env={"LOG": "debug"}), fleet.client.agent("bo")])
+    changed = fleet.client.agent("ana", prompt_text="hello", env={"LOG": "debug"})
+    fleet.write_team([changed, fleet.client.agent("bo", prompt_text="hello")])
     assert fleet.wait(lambda ps: bool(ps["file_changed"]))
     up = fleet.up()
     assert up.code == 0, str(up)

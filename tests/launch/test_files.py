@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import files
 from nbs_fleet.launch.files import append_line, read_text, write_atomic
 
 
@@ -39,7 +38,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path, monkeypatch: p
     def full(fd: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(FleetError, match="No space left") as caught:
         write_atomic(str(path), "new")
     assert caught.value.hint is not None
@@ -50,7 +49,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path, monkeypatch: p
 
 def test_short_writes_are_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
-    monkeypatch.setattr(files.os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:3]))
     write_atomic(str(tmp_path / "x"), "a longer text")
     assert (tmp_path / "x").read_text() == "a longer text"
 
@@ -64,7 +63,7 @@ def test_a_link_at_the_place_is_replaced_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(FleetError, match="can't write .*nowhere/x: No such file"):
+    with pytest.raises(FleetError, match=r"can't write .*nowhere/x: No such file"):
         write_atomic(str(tmp_path / "nowhere" / "x"), "")
     with pytest.raises(FleetError, match="can't append to"):
         append_line(str(tmp_path / "nowhere" / "x"), b"")

@@ -6,7 +6,7 @@ from nbs_fleet.launch.layout import PaneWanted, conf, start_lines
 from nbs_fleet.launch.tmux_text import Pane, words
 from nbs_fleet.spec.team import Layout
 
-LONE = Pane("%1", "ana", "team", "@1", "ana", 7, False, None, None, "", 200, 50, "cat", False, True)  # noqa: FBT003
+LONE = Pane("%1", "ana", "team", "@1", "ana", 7, False, None, None, "", 200, 50, "cat", False, True)
 
 
 def want(handle: str, window: str | None = None, slot: int = 0) -> PaneWanted:

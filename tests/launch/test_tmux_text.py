@@ -19,7 +19,7 @@ from nbs_fleet.launch.tmux_text import (
     words,
 )
 
-TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)))
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
 
 def escaped(value: str) -> str:
@@ -110,7 +110,7 @@ def test_only_a_newline_ends_a_row_and_only_blanks_at_its_end_are_dropped() -> N
 @given(TEXT)
 def test_pasted_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
     clean = pasteable(text)
-    assert not any(ord(char) < 32 and char not in "\n\t" or 127 <= ord(char) < 160 for char in clean)
+    assert not any((ord(char) < 32 and char not in "\n\t") or 127 <= ord(char) < 160 for char in clean)
     assert pasteable(clean) == clean
 
 

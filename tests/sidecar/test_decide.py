@@ -23,7 +23,8 @@ from nbs_fleet.sidecar.actions import (
     TitleSeen,
     TranscriptSeen,
 )
-from nbs_fleet.sidecar.decide import ANSWER_LIMIT, Mind, Watching, decide
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, decide
+from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 
 CAN = Capabilities(state_file=True, title=True)
@@ -64,7 +65,7 @@ def file(reading: Reading) -> StateFileSeen:
 
 def test_nothing_is_reported_before_anything_was_seen() -> None:
     run = Run()
-    assert not [a for a in run.tell(Flickered(), Ticked()) if isinstance(a, Report)]
+    assert not [a for a in run.tell(Flickered(), Ticked(poll=True)) if isinstance(a, Report)]
 
 
 def test_an_idle_client_without_prompt_is_ready_after_one_look() -> None:
@@ -119,7 +120,7 @@ def test_the_screen_says_which_dialog_the_state_file_means() -> None:
 
 def test_a_startup_dialog_is_seen_before_there_is_a_state_file() -> None:
     run = Run()
-    run.tell(Ticked(), ScreenSeen(TRUST))
+    run.tell(Ticked(poll=True), ScreenSeen(TRUST))
     assert run.report.state is AgentState.BLOCKED
     assert run.report.blocked is BlockedKind.TRUST
 
@@ -147,16 +148,16 @@ def test_a_dialog_that_does_not_go_away_is_left_to_a_person() -> None:
 
 def test_two_wishes_to_look_are_one_look_at_a_time() -> None:
     run = Run()
-    first = run.tell(Ticked())
+    first = run.tell(Ticked(poll=True))
     assert first.count(Look()) == 1
-    assert Look() not in run.tell(Ticked())
+    assert Look() not in run.tell(Ticked(poll=True))
     assert Look() in run.tell(ScreenSeen(IDLE))
 
 
 def test_a_look_that_failed_does_not_keep_others_from_looking() -> None:
     run = Run()
-    run.tell(Ticked(), Faulted("Look: no pane"))
-    assert Look() in run.tell(Ticked())
+    run.tell(Ticked(poll=True), Faulted("Look: no pane"))
+    assert Look() in run.tell(Ticked(poll=True))
 
 
 def test_a_removed_state_file_leaves_the_screen_to_speak() -> None:
@@ -193,7 +194,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.just(Flickered()),
     st.builds(Pressed, ok=st.booleans()),
     st.just(Faulted("x")),
-    st.just(Ticked()),
+    st.just(Ticked(poll=True)),
 )
 
 

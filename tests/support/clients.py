@@ -106,6 +106,8 @@ def running(name: str, folder: Path, *, trusted: tuple[str, ...] = ()) -> Iterat
     config = folder / "claude-config"
     config.mkdir(parents=True, exist_ok=True)
     shared = {"CLAUDE_CONFIG_DIR": str(config)}
+    if os.geteuid() == 0:
+        shared["IS_SANDBOX"] = "1"  # without it the client refuses bypassPermissions to root
     if name == "sim":
         yield Sim(name, config, folder.parent, shared)
     elif name == "claudeless":
@@ -121,8 +123,6 @@ def running(name: str, folder: Path, *, trusted: tuple[str, ...] = ()) -> Iterat
                 "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
                 "DISABLE_AUTOUPDATER": "1",
             }
-            if os.geteuid() == 0:
-                environment["IS_SANDBOX"] = "1"
             yield Claude(name, config, folder.parent, environment, (str(CLAUDE.executable.parent),), api)
     else:
         raise ValueError(name)

@@ -183,7 +183,7 @@ class Fleet:
 
     def exits(self, handle: str) -> list[Json]:
         """How the agent's client ended, each time: `code`, `signal` and what else the story has."""
-        return [{"code": None, "signal": None, **(r.get("exit") or r)} for r in self.told(handle, "exited")]
+        return [{"code": None, "signal": None, **r} for r in self.told(handle, "ended")]
 
     def exit_codes(self, handle: str) -> list[int]:
         """The exit status of each end, as a shell counts it: 128 + N for signal N."""

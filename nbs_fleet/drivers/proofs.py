@@ -1,0 +1,56 @@
+"""Finds the ids of our messages in what a client has used: a submitted prompt, or lines of its transcript."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MARK = re.compile(r"\[nbs:([a-z]-[0-9a-z]+(?:-[0-9a-z]+)*)\]")
+"""How each message of ours begins. A message that quotes another's id has it broken up, so each match counts."""
+
+
+def in_prompt(text: str) -> tuple[str, ...]:
+    """The ids in a prompt that was submitted."""
+    return tuple(dict.fromkeys(MARK.findall(text)))
+
+
+def in_transcript(lines: str) -> tuple[str, ...]:
+    """The ids that whole transcript lines prove to have reached the model (Claude Code 2.1.197, measured).
+
+    A `user` line's own text, or an attachment `queued_command`. Not tool results (an agent may print an archive),
+    not its own words, and not `queue-operation`: what is only queued dies with the client.
+    """
+    found: dict[str, None] = {}
+    for line in lines.splitlines():
+        if "[nbs:" in line:
+            for text in _texts(_parsed(line)):
+                found.update(dict.fromkeys(MARK.findall(text)))
+    return tuple(found)
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _texts(entry: dict[str, Any]) -> Iterator[str]:
+    if entry.get("type") == "user":
+        message = entry.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            yield content
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+                yield block["text"]
+    attachment = entry.get("attachment")
+    if entry.get("type") == "attachment" and isinstance(attachment, dict):
+        prompt = attachment.get("prompt")
+        if attachment.get("type") == "queued_command" and isinstance(prompt, str):
+            yield prompt
+        elif attachment.get("type") == "queued_command" and prompt is not None:
+            yield json.dumps(prompt, ensure_ascii=False)

@@ -1,0 +1,65 @@
+"""What a sidecar remembers of one run of a client. A value; `decide` makes the next one."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile, Turns
+from nbs_fleet.model import AgentState, ErrorKind
+from nbs_fleet.sidecar.actions import Report
+from nbs_fleet.sidecar.delivery import Means, Post
+from nbs_fleet.sidecar.recovery import Rules, Stuck
+
+SILENT = Reading(AgentState.UNKNOWN)
+
+
+class Watching(Struct, frozen=True):
+    """What does not change during one run of a client."""
+
+    capabilities: Capabilities
+    expects_prompt: bool
+    """A prompt was passed at this start and must be acknowledged."""
+    means: Means = Means(mail=False, stop_hook=False, keys_only=True)
+    rules: Rules = Rules()
+
+
+class Failure(Struct, frozen=True):
+    """A turn that ended in an error, until the next turn begins. Times: wall seconds."""
+
+    kind: ErrorKind
+    at: float
+    detail: str = ""
+    until: float | None = None
+
+
+class Mind(Struct, frozen=True):
+    """Everything seen in this run that still matters. The `*_at` are wall seconds of our seeing it."""
+
+    watching: Watching
+    file: StateFile | None = None
+    file_at: float = 0.0
+    title: Reading = SILENT
+    title_at: float = 0.0
+    screen: Reading = SILENT
+    screen_at: float = 0.0
+    hook: HookNews | None = None
+    hook_at: float = 0.0
+    turns: Turns = Turns()
+    turns_at: float = 0.0
+    size: int = 0
+    """Bytes of the transcript."""
+    failure: Failure | None = None
+    signal: str | None = None
+    acknowledged: bool = False
+    looking: bool = False
+    look_again: bool = False
+    pressing: bool = False
+    pressed_at: float = 0.0
+    answered: tuple[str, ...] = ()
+    fault: str = ""
+    paused: bool = False
+    report: Report = Report(AgentState.STARTING, 0.0, ready=False)
+    post: Post = Post(Means(mail=False, stop_hook=False, keys_only=True))
+    stuck: Stuck = Stuck()
+    wake_at: float | None = None
+    """The monotonic second at which something becomes due without an event."""

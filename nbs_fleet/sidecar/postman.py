@@ -1,0 +1,215 @@
+"""Carries out what delivery decided: tokens, bell, keys, archive; and finds the proof that a message arrived."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+import tenacity
+
+from nbs_fleet.drivers.base import Driver, Reading
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.messages import Mailbox
+from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message
+from nbs_fleet.sidecar import delivery, wording
+from nbs_fleet.sidecar.delivery import PostAction, PostEvent
+
+ECHO_SECONDS = 3.0
+"""How long pasted text may take to show in the input box before it is given up."""
+
+class Keys(Protocol):
+    """The pane, as far as typing needs it."""
+
+    async def read(self) -> Reading:
+        """A fresh look at the screen."""
+        ...
+
+    async def press(self, *keys: str) -> None:
+        """Press keys by their tmux names."""
+        ...
+
+    async def write(self, text: str) -> None:
+        """Put text into the input box, by bracketed paste where the client knows it; no Enter."""
+        ...
+
+
+class Postman:
+    """The messages of one agent, on disk and on their way."""
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        driver: Driver,
+        keys: Keys,
+        lock: asyncio.Lock,
+        *,
+        transcripts: Callable[[], tuple[str, ...]],
+        tell: Callable[..., None],
+        now: Callable[[], float],
+    ) -> None:
+        self.mailbox, self._driver, self._keys, self._lock = mailbox, driver, keys, lock
+        self._transcripts, self._tell, self._now = transcripts, tell, now
+        self._read_to: dict[str, int] = {}
+
+    def count(self) -> delivery.Counted:
+        """The messages as they lie on disk now."""
+        return delivery.Counted(tuple((p.message, p.place) for p in self.mailbox.waiting()))
+
+    async def perform(self, action: PostAction) -> PostEvent | None:  # noqa: PLR0911 - one arm per action
+        """Do one thing; the files' new state comes back by notification, the rest as the answer."""
+        match action:
+            case delivery.PutMail():
+                return self._put_mail(action.id)
+            case delivery.PutInbox():
+                return self._put_inbox(action.id)
+            case delivery.TakeBack():
+                self.mailbox.take_back(action.id)
+                return self.count()
+            case delivery.PutBack():
+                self.mailbox.put_back(action.id)
+                self._tell("message put back", id=action.id, why="the client died before it used it")
+                return self.count()
+            case delivery.Ring():
+                self.mailbox.ring()
+            case delivery.Probe():
+                self.mailbox.put_probe()
+                self.mailbox.ring()
+                return delivery.ProbeTaken() if self.mailbox.probe_taken() else None
+            case delivery.Type():
+                return await self._type(action)
+            case delivery.Enter():
+                return await self._enter(action.id)
+            case delivery.Seek():
+                return delivery.Sought(action.ids)
+            case delivery.Finish():
+                self.mailbox.finish(action.id, action.outcome, action.rung, action.proof, self._now())
+                self._tell(f"message {action.outcome}", id=action.id, rung=action.rung, proof=action.proof)
+                return self.count()
+            case _:
+                assert_never(action)
+        return None
+
+    def proofs(self, *, again: bool = False) -> tuple[str, ...]:
+        """Ids that the transcripts prove, from what was added since the last call (`again`: from all of it)."""
+        if again:
+            self._read_to.clear()
+        found: list[str] = []
+        for path in self._transcripts():
+            found.extend(self._driver.proofs(self._added(path)))
+        return tuple(dict.fromkeys(found))
+
+    def _added(self, path: str) -> str:
+        start = self._read_to.get(path, 0)
+        try:
+            with open(path, "rb") as file:
+                if os.fstat(file.fileno()).st_size < start:
+                    start = 0
+                file.seek(start)
+                data = file.read()
+        except OSError:
+            return ""
+        whole, newline, _ = data.rpartition(b"\n")
+        self._read_to[path] = start + len(whole) + len(newline)
+        return whole.decode("utf-8", "replace")
+
+    def _message(self, message_id: str) -> Message | None:
+        found = self.mailbox.find(message_id)
+        return None if found is None or isinstance(found, Delivered) else found.message
+
+    def _put_mail(self, message_id: str) -> PostEvent:
+        message = self._message(message_id)
+        if message is not None:
+            text, broken = wording.for_mail(message.spoken())
+            self.mailbox.put_mail(message, text)
+            self.mailbox.ring()
+            self._tell("message mailed", id=message_id, sender=message.sender, text=message.text[:200], tags=broken)
+        return self.count()
+
+    def _put_inbox(self, message_id: str) -> PostEvent:
+        message = self._message(message_id)
+        if message is not None:
+            self.mailbox.put_inbox(message, message.spoken())
+            self._tell("message put out for a hook", id=message_id, sender=message.sender, text=message.text[:200])
+        return self.count()
+
+    async def _type(self, action: delivery.Type) -> delivery.Typed:
+        """The key transaction: look, refuse or put aside what is in the way, paste, see it, Enter."""
+        message = self._message(action.id)
+        if message is None:
+            return delivery.Typed(action.id, "gone")
+        async with self._lock:
+            try:
+                result = await self._transaction(message, interrupt=action.interrupt)
+            except FleetError as error:
+                result = "copy mode" if "copy mode" in error.message else error.message
+        if result == "sent":
+            self._tell("message typed", id=action.id, sender=message.sender, text=message.text[:200])
+        return delivery.Typed(action.id, result)
+
+    async def _transaction(self, message: Message, *, interrupt: bool) -> str:
+        reading = await self._keys.read()
+        ours = f"[nbs:{message.id}]"
+        if reading.draft and ours in reading.draft:
+            await self._keys.press("Enter")
+            return "sent"
+        refused = _refusal(reading, interrupt=interrupt)
+        if refused == "draft" and self._driver.capabilities.stash:
+            await self._keys.press("C-s")
+            if not await self._until(lambda r: not r.draft):
+                return "draft"
+        elif refused:
+            return refused
+        text = message.text if not message.spoken().startswith("[") else message.spoken()
+        if not self._driver.capabilities.paste:
+            text = wording.one_line(text)
+        typed, _remarks = wording.for_keys(text)
+        await self._keys.write(typed)
+        if not await self._until(lambda r: bool(r.draft)):
+            return "the pasted text did not show"
+        await self._keys.press("Enter")
+        if interrupt:
+            await self._keys.press("Escape")
+        return "sent"
+
+    async def _enter(self, message_id: str) -> PostEvent | None:
+        """One more Enter, only if our own text is still in the box."""
+        async with self._lock:
+            try:
+                reading = await self._keys.read()
+                if reading.blocked is BlockedKind.DRAFT and reading.draft:
+                    shown = f"[nbs:{message_id}]" in reading.draft or reading.draft.startswith("[Pasted text")
+                    if shown:
+                        await self._keys.press("Enter")
+            except FleetError as error:
+                self._tell("key refused", id=message_id, error=error.message)
+        return None
+
+    async def _until(self, holds: Callable[[Reading], bool]) -> bool:
+        """Look until `holds`, at most ECHO_SECONDS: a client tells nobody when it has drawn."""
+        waiting = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_result(lambda seen: not seen),
+            wait=tenacity.wait_exponential(multiplier=0.02, max=0.3),
+            stop=tenacity.stop_after_delay(ECHO_SECONDS),
+            retry_error_callback=lambda _state: False,
+        )
+
+        async def look() -> bool:
+            return holds(await self._keys.read())
+
+        seen: bool = await waiting(look)
+        return seen
+
+
+def _refusal(reading: Reading, *, interrupt: bool) -> str:
+    """Why nothing may be typed now; empty if it may."""
+    if reading.state is AgentState.BLOCKED and reading.blocked is BlockedKind.DRAFT:
+        return "draft"
+    if reading.state is AgentState.BLOCKED:
+        return "dialog"
+    if reading.draft:
+        return "draft"
+    if reading.state is AgentState.IDLE or (interrupt and reading.state is AgentState.BUSY):
+        return ""
+    return "busy"

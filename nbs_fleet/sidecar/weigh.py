@@ -1,0 +1,106 @@
+"""What an agent is doing, from all that was seen of it: the sources, weighed. Pure."""
+
+from __future__ import annotations
+
+from nbs_fleet.drivers.base import Reading
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Source
+from nbs_fleet.sidecar.mind import SILENT, Mind
+
+BLOCKING_ERRORS = (ErrorKind.AUTHENTICATION,)
+LIMITING_ERRORS = (ErrorKind.RATE_LIMIT, ErrorKind.BILLING)
+
+HOOK_LEAD = 2.0
+"""Seconds by which a hook may be older than the state file it explains: they are written side by side."""
+
+
+def weigh(mind: Mind) -> tuple[Reading, Source | None]:
+    """The reading that counts, and the source it rests on; a failed turn colours an idle one."""
+    reading, source = _live(mind)
+    failure = mind.failure
+    if failure is None or reading.state is not AgentState.IDLE:
+        return reading, source
+    if failure.kind in BLOCKING_ERRORS:
+        return Reading(AgentState.BLOCKED, failure.detail, blocked=BlockedKind.LOGIN), Source.HOOK
+    if failure.kind in LIMITING_ERRORS:
+        return Reading(AgentState.LIMITED, failure.detail, until=failure.until), Source.HOOK
+    return Reading(AgentState.IDLE, f"last turn failed: {failure.kind}"), source
+
+
+def _live(mind: Mind) -> tuple[Reading, Source | None]:
+    """Strongest first. The client's own state file knows neither which dialog is open nor that nobody is logged in
+    (Claude Code 2.1.197, measured): there a screen that is as fresh completes it.
+    """
+    if mind.file is not None:
+        return _with_file(mind)
+    if mind.screen.state is AgentState.BLOCKED and mind.screen_at >= mind.hook_at - HOOK_LEAD:
+        return mind.screen, Source.SCREEN
+    if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and mind.hook_at > mind.screen_at:
+        return mind.hook.reading, Source.HOOK
+    if mind.watching.capabilities.title and mind.title.state is AgentState.BUSY:
+        return mind.title, Source.TITLE
+    if mind.screen.state is not AgentState.UNKNOWN:
+        return mind.screen, Source.SCREEN
+    return SILENT, None
+
+
+def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
+    assert mind.file is not None  # noqa: S101 - the caller looked
+    own = mind.file.reading
+    fresh = mind.screen_at >= mind.file_at
+    if own.state is AgentState.BUSY and fresh and mind.screen.state is AgentState.COMPACTING:
+        return mind.screen, Source.SCREEN
+    if own.state is AgentState.BUSY:
+        return Reading(AgentState.BUSY, tool(mind)), Source.STATE_FILE
+    if fresh and mind.screen.state is AgentState.BLOCKED:
+        return mind.screen, Source.SCREEN
+    if own.state is AgentState.BLOCKED:
+        return Reading(AgentState.BLOCKED, _asked(mind), blocked=own.blocked), Source.STATE_FILE
+    return own, Source.STATE_FILE
+
+
+def tool(mind: Mind) -> str:
+    """The tool that runs, as far as a hook told; else nothing."""
+    news = mind.hook
+    return news.tool if news is not None and news.event == "PreToolUse" and news.tool else ""
+
+
+def _asked(mind: Mind) -> str:
+    news = mind.hook
+    recent = news is not None and mind.hook_at >= mind.file_at - HOOK_LEAD
+    return news.reading.detail if news is not None and recent else ""
+
+
+def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:
+    """Which dialog: the screen's word, else the hook's, else what the reading itself says."""
+    if mind.screen.state is AgentState.BLOCKED and mind.screen.blocked is not None:
+        return mind.screen.blocked
+    news = mind.hook
+    if news is not None and news.reading.blocked is not None and mind.hook_at >= mind.file_at - HOOK_LEAD:
+        return news.reading.blocked
+    return reading.blocked
+
+
+def evidence(mind: Mind, strongest: Source | None) -> tuple[Evidence, ...]:
+    """All that was seen, the deciding source first."""
+    found: list[Evidence] = []
+    if mind.file is not None:
+        found.append(Evidence(Source.STATE_FILE, words(mind.file.reading), mind.file.at or mind.file_at))
+    if mind.hook is not None:
+        says = mind.hook.event + (f" {mind.hook.tool}" if mind.hook.tool else "")
+        found.append(Evidence(Source.HOOK, says, mind.hook_at, mind.hook.reading.detail))
+    if mind.title.state is not AgentState.UNKNOWN:
+        found.append(Evidence(Source.TITLE, words(mind.title), mind.title_at, mind.title.title or ""))
+    if mind.turns.prompts:
+        says = f"{mind.turns.prompts} prompts, {mind.turns.finished} turns ended"
+        found.append(Evidence(Source.TRANSCRIPT, says, mind.turns_at))
+    if mind.screen_at:
+        found.append(Evidence(Source.SCREEN, words(mind.screen), mind.screen_at, mind.screen.detail))
+    found.sort(key=lambda e: e.source is not strongest)
+    return tuple(found)
+
+
+def words(reading: Reading) -> str:
+    """A reading in a few words."""
+    if reading.state is AgentState.BLOCKED and reading.blocked is not None:
+        return f"blocked: {reading.blocked}"
+    return "says nothing" if reading.state is AgentState.UNKNOWN else str(reading.state)
