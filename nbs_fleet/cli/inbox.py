@@ -11,6 +11,7 @@ from nbs_fleet.cli import output, words
 from nbs_fleet.cli.guard import PERSON, speaker
 from nbs_fleet.cli.lookup import Found, find_handle, find_handles, find_team, handles_of, meant
 from nbs_fleet.cli.params import Json, TeamName, arg, count, opt
+from nbs_fleet.cli.send import PLACES
 from nbs_fleet.errors import FleetError, UnknownNameError
 from nbs_fleet.launch.messages import Mailbox, Parcel
 from nbs_fleet.model import Delivered, Message, Outcome
@@ -154,8 +155,6 @@ def _state(item: _Item) -> output.Span:
     if item.ended:
         good = item.ended.outcome is Outcome.DELIVERED
         return output.Span(str(item.ended.outcome), "green" if good else "red")
-    from nbs_fleet.cli.send import PLACES
-
     return output.Span(PLACES[item.place or "queue"], "yellow")
 
 

@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Struct
@@ -129,6 +130,8 @@ def _text(words: tuple[str, ...], *, stdin: bool) -> str:
         raise UsageError("the text comes from stdin or from the command line, not from both")
     if not stdin and words != ("-",):
         return " ".join(words)
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("there is no stdin to read the text from")
     # Longer than any message may be, so that what is too long is seen to be.
     return sys.stdin.buffer.read(wording.LIMIT * 2).decode("utf-8", "surrogateescape")
 
@@ -170,7 +173,7 @@ def _wait(found: Found, sent: list[_Sent], timeout: float, *, json: bool) -> int
     return 124 if late else 0
 
 
-async def _until(look: Any, folders: list[str], timeout: float) -> None:  # noqa: ASYNC109  # a late end is no error
+async def _until(look: Callable[[], bool], folders: list[str], timeout: float) -> None:  # noqa: ASYNC109  # a late end is no error
     """Call `look` at each change in the folders until it is satisfied, or the time is over."""
     import asyncio
     from contextlib import suppress

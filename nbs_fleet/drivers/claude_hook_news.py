@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbs_fleet.drivers.base import HookNews, Reading
-from nbs_fleet.drivers.claude_errors import read_failure
+from nbs_fleet.drivers.claude_failures import read_failure
 from nbs_fleet.model import AgentState, BlockedKind
 
 _SILENT = Reading(AgentState.UNKNOWN)

@@ -102,19 +102,13 @@ def _claude(facts: Facts, *, with_tools: bool) -> Groups:
         groups["PreToolUse"] = [entry]
     if with_tools:
         groups["PostToolUse"] = [{"hooks": [_command(f"{hook} PostToolUse", EVENT_SECONDS)]}]
-    drain = {
-        **_command(f"{hook} drain", DRAIN_SECONDS),
-        "asyncRewake": True,
-        "rewakeMessage": MESSAGE,
-        "rewakeSummary": SUMMARY,
-    }
     if _knows(facts, "FileChanged"):
         # A matcher is a path to watch and, at once, must match the file's base name for its hooks to run: so one
         # group watches and runs nothing, the other runs for every watched file (2.1.197, measured).
         watch = {"matcher": join(facts.agent_dir, "mail"), "hooks": [{"type": "command", "command": "true"}]}
-        groups["FileChanged"] = [watch, {"hooks": [drain]}]
-        groups["SessionStart"].append({"hooks": [drain]})
-        groups["Notification"].append({"matcher": "idle_prompt", "hooks": [drain]})
+        groups["FileChanged"] = [watch, {"hooks": [_waking(f"{hook} drain")]}]
+        groups["SessionStart"].append({"hooks": [_waking(f"{hook} sweep")]})
+        groups["Notification"].append({"matcher": "idle_prompt", "hooks": [_waking(f"{hook} sweep")]})
     return groups
 
 
@@ -127,6 +121,12 @@ def _claudeless(facts: Facts) -> Groups:
 
 def _command(command: str, seconds: int) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": seconds}
+
+
+def _waking(command: str) -> dict[str, Any]:
+    """A command in the background whose exit 2 starts a turn with what it wrote to stderr."""
+    wake = {"asyncRewake": True, "rewakeMessage": MESSAGE, "rewakeSummary": SUMMARY}
+    return {**_command(command, DRAIN_SECONDS), **wake}
 
 
 def _knows(facts: Facts, event: str) -> bool:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from nbs_fleet.drivers import claude_dialogs
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
+from nbs_fleet.drivers.claude_errors import read_error
 from nbs_fleet.model import AgentState, BlockedKind
 
 _RULE = re.compile(r"^─+$")
@@ -23,22 +24,6 @@ _RETRYING = re.compile(r"Retrying in \d+\w* ·.* attempt \d")
 _INTERRUPT = re.compile(r"(^|[ ·])esc to (interrupt|…|i\w*…)")
 _BESIDE = re.compile(r"^\s+(❯ |⎿|◻|◼|✔|☐|☒|●\s\S+ · /effort|\d+ tasks? \(|\S+ [▰▱])|^\s*[▰▱]+|^    ")
 """Rows between the spinner and the box: queued messages, tips, tasks, progress, their continuations."""
-
-_ERRORS: tuple[tuple[re.Pattern[str], AgentState, BlockedKind | None], ...] = (
-    (
-        re.compile(
-            r"Please run /login|Invalid API key|OAuth (token|session) .*expired|Not logged in|[Aa]uth.* (error|failed)"
-        ),
-        AgentState.BLOCKED,
-        BlockedKind.LOGIN,
-    ),
-    (
-        re.compile(r"[Rr]ate.?limit|\(429\)|usage limit|hit your .*limit|\b529\b|[Oo]verloaded|[Cc]redit"),
-        AgentState.LIMITED,
-        None,
-    ),
-)
-"""What the text of an error means for the agent; all others leave it UNKNOWN: at its prompt, but failed."""
 
 _REPLY_ERROR = re.compile(
     r"^● (API Error\b|Please run /login|Unable to connect to API|Credit balance|.*usage limit reached)"
@@ -158,11 +143,11 @@ def _after_turn(box: Box) -> Reading:
     """Idle, unless the last thing that happened was an error that ended the turn."""
     block = last_block(box.above)
     if block and _REPLY_ERROR.match(block[0]):
-        return error_reading(claude_dialogs.fold(block)[2:])
+        return read_error(claude_dialogs.fold(block)[2:])
     if block and block[0].startswith("❯ "):
         for index, row in enumerate(block):
             if _NOTE_ERROR.match(row):
-                return error_reading(claude_dialogs.fold(block[index:]).lstrip("⎿ "))
+                return read_error(claude_dialogs.fold(block[index:]).lstrip("⎿ "))
     if any("⎿" in row and "Interrupted ·" in row for row in block):
         return Reading(AgentState.IDLE, detail="interrupted")
     return Reading(AgentState.IDLE)
@@ -179,15 +164,6 @@ def last_block(above: tuple[str, ...]) -> tuple[str, ...]:
             break
         rows.pop()
     return _paragraph(rows)
-
-
-def error_reading(text: str) -> Reading:
-    """What an error that ended a turn means: nobody logged in, a limit, or something a person must look at."""
-    detail = f"error: {text}"
-    for pattern, state, blocked in _ERRORS:
-        if pattern.search(text):
-            return Reading(state, detail=detail, blocked=blocked)
-    return Reading(AgentState.UNKNOWN, detail=detail)
 
 
 def _read_rest(rows: tuple[str, ...]) -> Reading:

@@ -7,22 +7,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
-from nbs_fleet.model import AgentState, BlockedKind
+from nbs_fleet.drivers.claude_errors import read_error
+from nbs_fleet.model import AgentState
 
 _INTERRUPTED = "[Request interrupted by user"
 _COMMAND = ("<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>")
-_LIMITS = ("rate_limit", "overloaded")
-_LOGINS = ("authentication_failed", "billing_error")
 
 
 def read_transcript(head: str, tail: str) -> Turns:
     """Read whole lines from the start and the end of a session's file; the two may overlap.
 
     Lines that are not JSON (cut at either end) are skipped. With a gap between head and tail the counts are
-    lower bounds. `turn_duration` ends a turn (Claude Code 2.1.197, measured); a permission dialog looks like
-    a running tool here, so BUSY may also mean blocked. The file is written about 0.1 s late.
+    lower bounds. `turn_duration` ends a turn (Claude Code 2.1.197, measured, like all of the following). A
+    permission dialog looks like a running tool here, and so does a prompt that Esc took back before any output:
+    BUSY may also mean blocked or idle. The file is written about 0.1 s late, and the first turn's lines
+    out of order.
     """
-    records = _unique((*_records(head), *_records(tail)))
+    records = _in_time((*_records(head), *_records(tail)))
     prompts = finished = 0
     reading, last_text = Reading(AgentState.UNKNOWN), None
     for record in records:
@@ -37,7 +38,7 @@ def read_finished(head: str, tail: str) -> Turns:
     """Counts for a client that writes each turn when it is over and marks no end: an answered prompt is a turn."""
     prompts = finished = 0
     open_prompt, last_text = False, None
-    for record in _unique((*_records(head), *_records(tail))):
+    for record in _in_time((*_records(head), *_records(tail))):
         if _is_prompt(record):
             prompts, open_prompt = prompts + 1, True
         text = _assistant_text(record)
@@ -57,15 +58,19 @@ def _records(text: str) -> Iterable[dict[str, Any]]:
             yield record
 
 
-def _unique(records: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+def _in_time(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines that bear an id, each once, by their timestamps; one without takes that of the line before."""
     seen: set[str] = set()
+    dated: list[tuple[str, dict[str, Any]]] = []
+    stamp = ""
     for record in records:
-        ident = record.get("uuid")
-        if isinstance(ident, str):
-            if ident in seen:
-                continue
-            seen.add(ident)
-        yield record
+        ident, when = record.get("uuid"), record.get("timestamp")
+        if not isinstance(ident, str) or ident in seen:
+            continue
+        seen.add(ident)
+        stamp = when if isinstance(when, str) else stamp
+        dated.append((stamp, record))
+    return [record for _, record in sorted(dated, key=lambda pair: pair[0])]
 
 
 def _after(record: dict[str, Any], before: Reading) -> Reading:
@@ -96,7 +101,7 @@ def _after_user(record: dict[str, Any], before: Reading) -> Reading:
 
 def _after_assistant(record: dict[str, Any]) -> Reading:
     if record.get("isApiErrorMessage"):
-        return _error(record)
+        return read_error(_text(record), str(record.get("error") or ""))
     tools = _blocks(record, "tool_use")
     if tools:
         return Reading(AgentState.BUSY, detail=str(tools[-1].get("name") or "tool"))
@@ -104,16 +109,6 @@ def _after_assistant(record: dict[str, Any]) -> Reading:
     if reason == "tool_use":
         return Reading(AgentState.BUSY, detail="tool")
     return Reading(AgentState.IDLE)
-
-
-def _error(record: dict[str, Any]) -> Reading:
-    """What an error that ended a turn means for the agent; its class stands in `error` (measured)."""
-    kind, text = str(record.get("error") or "unknown"), _text(record)
-    if kind in _LIMITS:
-        return Reading(AgentState.LIMITED, detail=f"error: {kind}: {text}")
-    if kind in _LOGINS:
-        return Reading(AgentState.BLOCKED, detail=f"error: {kind}: {text}", blocked=BlockedKind.LOGIN)
-    return Reading(AgentState.UNKNOWN, detail=f"error: {kind}: {text}")
 
 
 def _is_prompt(record: dict[str, Any]) -> bool:

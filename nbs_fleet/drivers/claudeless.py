@@ -19,6 +19,7 @@ from nbs_fleet.drivers import (
     claude_transcript,
     claudeless_screen,
 )
+from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import (
     Capabilities,
     Dialog,
@@ -115,6 +116,9 @@ class Claudeless:
     )
     """The clock of `window_activity` ticks in seconds; the rows of the hints catch what falls into one second."""
     env_keys: tuple[str, ...] = ("CLAUDELESS_*",)
+
+    def proofs(self, lines: str) -> tuple[str, ...]:
+        return proofs.in_transcript(lines)
 
     def parse_version(self, output: str) -> str | None:
         """`0.2.2` of `claudeless 0.2.2`."""

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from nbs_fleet.drivers import claude_screen
 from nbs_fleet.drivers.base import Reading, Screen
+from nbs_fleet.drivers.claude_errors import read_error
 from nbs_fleet.drivers.claude_screen import Box
 from nbs_fleet.model import AgentState
 
@@ -40,4 +41,4 @@ def _after_turn(box: Box) -> Reading:
     found = _ERROR.match(block[0]) if block else None
     if found is None:
         return Reading(AgentState.IDLE)
-    return claude_screen.error_reading(found["text"])
+    return read_error(found["text"])

@@ -8,6 +8,7 @@ _FRONT = """\
 #   nbs-hook EVENT   keeps the event's payload in the agent's spool/; only when something waits for the agent or
 #                    a policy may apply, the program beside this one decides what the client is told
 #   nbs-hook drain   prints the mail that waits and ends with 2, which wakes the client; with none it ends with 0
+#   nbs-hook sweep   the same, but leaves the probe: only a change of mail/ proves that the client watches it
 # It never fails the client: whatever is missing or full, it takes in all its input and ends with 0.
 
 # A failed redirection of a special builtin ends the shell with 2, which would block the client.
@@ -15,7 +16,9 @@ trap 'exit 0' EXIT
 PATH=/usr/bin:/bin:$PATH
 LC_ALL=C
 umask 077
-if [ "$1" = drain ]; then exec 3>&2; fi
+case $1 in
+drain | sweep) exec 3>&2 ;;
+esac
 exec 2>/dev/null
 
 give_up() {
@@ -26,7 +29,8 @@ give_up() {
 if [ -z "$NBS_FLEET_RUN" ] || [ -z "$NBS_HANDLE" ]; then give_up; fi
 agent=$NBS_FLEET_RUN/agents/$NBS_HANDLE
 
-if [ "$1" = drain ]; then
+# Hand over the mail; does not return.
+hand_over() {
     cat >/dev/null
     mail=$agent/mail
     claimed=$agent/claimed
@@ -34,7 +38,7 @@ if [ "$1" = drain ]; then
     # The bell is hung up before the look around, so that a later ring is heard. An existing one is left
     # alone: a touch is a change too, and would wake this very program for ever.
     if [ ! -e "$mail/tok" ]; then true >"$mail/tok"; fi
-    if [ -e "$mail/probe" ]; then mv -f "$mail/probe" "$claimed/probe"; fi
+    if [ "$1" = drain ] && [ -e "$mail/probe" ]; then mv -f "$mail/probe" "$claimed/probe"; fi
     took=
     for token in "$mail"/*.msg; do
         name=${token##*/}
@@ -49,7 +53,11 @@ if [ "$1" = drain ]; then
     if [ -z "$took" ]; then exit 0; fi
     trap - EXIT
     exit 2
-fi
+}
+
+case $1 in
+drain | sweep) hand_over "$1" ;;
+esac
 
 event=$1
 spool=$agent/spool

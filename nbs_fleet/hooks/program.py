@@ -15,6 +15,10 @@ Json = dict[str, object]
 MOST_BLOCKS = 8
 """Stops held back per prompt. After 9 in a row Claude Code 2.1.197 overrides the hook (measured)."""
 TAIL_BYTES = 65_536
+BETWEEN = "\n\n"
+CONTEXT_BYTES = 9_900
+"""Of more than 10,000 characters Claude Code 2.1.197 shows the model only the first 2,000 (measured); a held stop
+carries any length."""
 CONTEXT_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 
 UNSIGNALLED = """\
@@ -46,17 +50,24 @@ class Agent:
         """A path below the agent's folder."""
         return os.path.join(self.folder, *names)
 
-    def take(self) -> tuple[list[str], list[str]]:
-        """Claim what waits in the inbox: ids and texts, oldest first. A token that another claims first is its own."""
+    def take(self, room: int | None = None) -> tuple[list[str], list[str]]:
+        """Claim what waits in the inbox: ids and texts, oldest first, as far as they fit into `room` bytes.
+
+        A token that another hook renames first is that one's.
+        """
         ids: list[str] = []
         texts: list[str] = []
         for name in sorted(listing(self.path("inbox"))):
             message_id = name.partition("-")[2][: -len(".msg")]
             if not name.endswith(".msg") or not os.path.isfile(self.path("queue", f"{message_id}.json")):
                 continue
-            claimed = self.path("claimed", name)
+            token, claimed = self.path("inbox", name), self.path("claimed", name)
             try:
-                os.rename(self.path("inbox", name), claimed)
+                if room is not None:
+                    room -= os.stat(token).st_size + len(BETWEEN)
+                    if room < 0:
+                        break
+                os.rename(token, claimed)
                 with open(claimed, encoding="utf-8", errors="replace") as file:
                     texts.append(file.read())
             except OSError:
@@ -166,7 +177,7 @@ def stop(agent: Agent, payload: Json) -> tuple[Json, Json]:
         ids, texts = agent.take()
         if ids:
             write(agent.path("stops.json"), {**ledger, "blocks": blocks + 1})
-            return hold(agent, "\n\n".join(texts)), {"answer": "block", "why": "message", "ids": ids}
+            return hold(agent, BETWEEN.join(texts)), {"answer": "block", "why": "message", "ids": ids}
         if agent.policy.get("stop") == "signal" and not said and not ledger.get("asked"):
             # What can't be counted is not held back: it might never end.
             if write(agent.path("stops.json"), {**ledger, "blocks": blocks + 1, "asked": True}):
@@ -186,10 +197,10 @@ def context(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
     """Hand over messages beside a tool or prompt, without a word on permissions. A subagent gets none."""
     if agent.claudeless or payload.get("agent_id"):
         return {}, {}
-    ids, texts = agent.take()
+    ids, texts = agent.take(CONTEXT_BYTES)
     if not ids:
         return {}, {}
-    said = {"hookEventName": event, "additionalContext": "\n\n".join(texts)}
+    said = {"hookEventName": event, "additionalContext": BETWEEN.join(texts)}
     return {"hookSpecificOutput": said}, {"answer": "context", "why": "message", "ids": ids}
 
 

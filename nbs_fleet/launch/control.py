@@ -28,6 +28,8 @@ from nbs_fleet.launch.tmux_text import (
 
 _FLAGS = "ignore-size,no-output"
 """A client that is not sized and gets no output can hang without any harm to agents (measured on 3.3a)."""
+_OCCUPIED = "#{||:#{pane_in_mode},#{pane_dead}}"
+"""Holds for a pane that takes no input: a person has it in copy mode (or another of tmux's modes), or it is dead."""
 _SUBSCRIPTION = re.compile(r"%subscription-changed (\S+) (\S+) (\S+) (\S+) (\S+) : (.*)", re.DOTALL)
 
 
@@ -68,6 +70,7 @@ class Control(asyncio.SubprocessProtocol):
         self._block: tuple[str, list[str]] | None = None
         """Number part of the block that is open, and its lines."""
         self._attached: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._exited = asyncio.Event()
         self._lost = asyncio.Event()
 
     async def connect(self, socket: str, session: str) -> Self:
@@ -84,7 +87,10 @@ class Control(asyncio.SubprocessProtocol):
         except TimeoutError:
             reply = Reply(ok=False, lines=(f"no answer within {self._timeout:g} s",))
         except TmuxError as error:
-            reply = Reply(ok=False, lines=(error.message,))
+            reply = Reply(ok=False, lines=(error.message.removeprefix("tmux -C: "),))
+        except asyncio.CancelledError:
+            self._end("closed")
+            raise
         if not reply.ok:
             await self.close()
             raise TmuxError(f"tmux -C attach-session: {' '.join(reply.lines)}")
@@ -119,7 +125,8 @@ class Control(asyncio.SubprocessProtocol):
     async def subscribe(self, name: str, target: str, fmt: str) -> None:
         """Have `on_subscription` called when the format `fmt` changes; looked at once a second by the server.
 
-        `target` is `%*` (each pane of the session), a pane id, `@*`, a window id, or empty for the session.
+        `target` is `%*` (each pane of the session), a pane id, `@*`, a window id, or empty for the session. tmux
+        tells no more of a single pane once it is dead; of `%*` it does.
         A new subscription of the same name replaces the old one.
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
@@ -138,20 +145,21 @@ class Control(asyncio.SubprocessProtocol):
         """
         # A person can't enter copy mode between the question and the keys: both are one step for the server.
         send = line("send-keys", "-t", check_pane(pane), "--", *keys)
-        if await self._unless("#{||:#{pane_in_mode},#{pane_dead}}", pane, send):
+        if await self._unless(_OCCUPIED, pane, send):
             return
         raise TmuxError(f"tmux send-keys: pane {pane} is in copy mode or dead; no key was sent")
 
     async def write(self, pane: str, text: str) -> None:
         """Type text as it is, for clients that know no paste; refused like `press`."""
         send = line("send-keys", "-l", "-t", check_pane(pane), "--", pasteable(text))
-        if not await self._unless("#{||:#{pane_in_mode},#{pane_dead}}", pane, send):
+        if not await self._unless(_OCCUPIED, pane, send):
             raise TmuxError(f"tmux send-keys: pane {pane} is in copy mode or dead; nothing was typed")
 
     async def paste(self, pane: str, text: str) -> None:
         """Paste text, bracketed where the client asked for that; control characters are removed first.
 
-        No key follows: Enter is a matter of its own. Raises TmuxError if the pane is gone.
+        No key follows: Enter is a matter of its own. Raises TmuxError, and pastes nothing, when the pane is gone,
+        dead, or in copy mode: tmux would leave the brackets out there (seen on 3.3a), and each newline be a key.
         """
         target = check_pane(pane)
         clean = pasteable(text)
@@ -162,7 +170,7 @@ class Control(asyncio.SubprocessProtocol):
         await self._one("set-buffer", "-b", name, "--", clean)
         try:
             pasted = await self._unless(
-                "#{pane_dead}", pane, line("paste-buffer", "-p", "-r", "-d", "-b", name, "-t", target)
+                _OCCUPIED, pane, line("paste-buffer", "-p", "-r", "-d", "-b", name, "-t", target)
             )
         except TmuxError:
             if self.alive:
@@ -170,12 +178,14 @@ class Control(asyncio.SubprocessProtocol):
             raise
         if not pasted:
             await self.run(line("delete-buffer", "-b", name))
-            raise TmuxError(f"tmux paste-buffer: pane {pane} is dead; nothing was pasted")
+            raise TmuxError(f"tmux paste-buffer: pane {pane} is in copy mode or dead; nothing was pasted")
 
     async def close(self) -> None:
         """End the client and wait until its process is gone."""
         self._end("closed")
         if self._transport is not None:
+            # First the exit, then the pipes: closing them collects the child behind the loop's back.
+            await self._exited.wait()
             self._transport.close()
             await self._lost.wait()
 
@@ -239,6 +249,7 @@ class Control(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._end(self._errors.decode("utf-8", "replace").strip() or "the tmux client ended")
+        self._exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
         self._lost.set()

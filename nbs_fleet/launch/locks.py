@@ -17,6 +17,10 @@ _SPINS = 50
 """Tries of one `try_acquire`: a look by `holder` may hold the lock for some microseconds."""
 
 
+_step_aside = getattr(os, "sched_yield", lambda: None)
+"""Lets others run; some systems do not have it."""
+
+
 class FileLock:
     """An exclusive lock on `path`, not inherited by programs that are started while it is held.
 
@@ -40,7 +44,7 @@ class FileLock:
             fd = _open(self.path)
             if not _flock(fd, fcntl.LOCK_EX):
                 os.close(fd)
-                os.sched_yield()
+                _step_aside()
                 continue
             if not _is_still(fd, self.path):
                 os.close(fd)

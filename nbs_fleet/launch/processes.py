@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.deathwatch import DeathWatch
-from nbs_fleet.launch.proctable import Row, Table, table
+from nbs_fleet.launch.proctable import Table, table
 from nbs_fleet.model import Moment, ProcId
 
 _KILL_ROUNDS = 5
@@ -72,8 +72,8 @@ def tree(proc: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
     Found by parentage, and by the process groups and sessions that it or its descendants made: children whose
     parent is gone are in it too, also when `proc` itself is gone. This process and its ancestors never are.
     """
-    source = on or table()
-    return _tree(proc, {row.proc.pid: row for row in source.rows()}, _ours(source))
+    trees = _Trees(on or table(), (proc,))
+    return trees.living(trees.found)
 
 
 def in_run(
@@ -121,7 +121,8 @@ async def end(
 
     The roots get each of `signals` in turn and `timeout` seconds in all to go; then KILL goes to every process
     of their trees that is left. The trees are collected before the first signal and again before each next one,
-    so that children who lost their parent on the way are found.
+    so that children who lost their parent on the way are found. This process and its ancestors are spared, and named
+    as survivors.
     """
     source = on or table()
     roots = tuple(dict.fromkeys(procs))
@@ -147,7 +148,7 @@ async def end(
             await _gone(hit, _KILL_WAIT, watch)
     finally:
         watch.close()
-    survivors = trees.living(trees.found)
+    survivors = (*trees.living(trees.found), *trees.spared)
     ended = tuple(proc for proc in trees.found if proc not in survivors)
     return Ended(ended, tuple(proc for proc in killed if proc not in survivors), survivors)
 
@@ -157,44 +158,38 @@ class _Trees:
 
     def __init__(self, source: Table, roots: tuple[ProcId, ...]) -> None:
         self._source = source
-        self._ours = _ours(source)
-        self.found: dict[ProcId, None] = dict.fromkeys(roots)
+        self._ours = frozenset(proc.pid for proc in ancestry(os.getpid(), on=source))
+        self.spared = tuple(proc for proc in roots if proc.pid in self._ours)
+        self.found: dict[ProcId, None] = {proc: None for proc in roots if proc not in self.spared}
+        self._members = {proc.pid: proc for proc in self.found}
+        # Groups and sessions of descendants were made by descendants; those of a root are its own only if it leads
+        # them, else its starter's.
+        self._families = set(self._members)
+        roots_rows = [row for pid in self._members if (row := source.row(pid))]
+        self._foreign = {0, 1, *(n for row in roots_rows for n in (row.group, row.session))} - set(self._members)
         self.collect()
 
     def collect(self) -> None:
+        """Look again, and add what is new."""
         rows = {row.proc.pid: row for row in self._source.rows()}
-        for proc in tuple(self.found):
-            self.found.update(dict.fromkeys(_tree(proc, rows, self._ours)))
+        strangers = {pid for pid, row in rows.items() if self._members.get(pid) != row.proc}
+        # A number stays taken while a group or session of that name has members, so it can't mean a stranger's,
+        # unless all are gone and a stranger leads a new one.
+        families = self._families - strangers
+        members = set(self._members) - strangers
+        left = [rows[pid] for pid in strangers if pid not in self._ours]
+        while grown := [r for r in left if r.parent in members or r.group in families or r.session in families]:
+            for row in grown:
+                pid = row.proc.pid
+                self._members[pid] = row.proc
+                self.found[row.proc] = None
+                members.add(pid)
+                families |= {pid, row.group, row.session} - self._foreign
+            left = [row for row in left if row.proc.pid not in members]
+        self._families |= families
 
     def living(self, procs: Iterable[ProcId]) -> tuple[ProcId, ...]:
         return tuple(proc for proc in procs if alive(proc, on=self._source))
-
-
-def _ours(source: Table) -> frozenset[int]:
-    return frozenset(proc.pid for proc in ancestry(os.getpid(), on=source))
-
-
-def _tree(proc: ProcId, rows: dict[int, Row], ours: frozenset[int]) -> tuple[ProcId, ...]:
-    root = rows.get(proc.pid)
-    if root is not None and root.proc != proc:
-        return ()
-    # Groups and sessions of descendants were made by descendants; those of the root itself only if it leads them.
-    # A number stays taken as long as a group or session of that name has members: it can't mean a stranger's.
-    families = {proc.pid}
-    foreign = {0, 1} if root is None else {0, 1, root.group, root.session} - {proc.pid}
-    members: dict[int, None] = {proc.pid: None}
-    grown = True
-    while grown:
-        grown = False
-        for row in rows.values():
-            pid = row.proc.pid
-            if pid in members or pid in ours:
-                continue
-            if row.parent in members or row.group in families or row.session in families:
-                members[pid] = None
-                families |= {pid, row.group, row.session} - foreign
-                grown = True
-    return tuple(rows[pid].proc for pid in members if pid in rows and not rows[pid].zombie and pid not in ours)
 
 
 def _signal_all(procs: Iterable[ProcId], name: str, source: Table) -> tuple[ProcId, ...]:

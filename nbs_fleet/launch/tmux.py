@@ -119,11 +119,15 @@ class Tmux:
 
         No other client's command comes between them. A line that can't be parsed: nothing runs. A line that
         fails while running: the others run all the same and TmuxError is raised at the end, so look at `panes`.
+        That a pane finds no room in a window is no error: see `layout.start_lines`.
         """
         text = "".join(f"{command}\n" for command in lines)
         if not text:
             return []
-        return _lines(self.run("source-file", "-", input=text, timeout=timeout))
+        out, err = self._call(self.argv("source-file", "-"), ("source-file",), text, timeout)
+        if err is not None and not _is_about_room(err):
+            raise TmuxError(f"tmux source-file: {err}")
+        return _lines(out)
 
     def panes(self) -> tuple[Pane, ...]:
         """All panes of the server, in order of windows and places; empty if no server runs."""
@@ -256,6 +260,11 @@ class Tmux:
             return out, None
         # What can't be parsed in a sourced file is told on standard output.
         return out, done.stderr.decode("utf-8", "replace").strip() or out.strip() or f"exit {done.returncode}"
+
+
+def _is_about_room(err: str) -> bool:
+    """Whether tmux (3.2a to 3.7) has nothing else to say than that a window is full."""
+    return all("pane too small" in text or "no space for" in text for text in err.splitlines())
 
 
 def client_environ(environ: Mapping[str, str]) -> dict[str, str]:

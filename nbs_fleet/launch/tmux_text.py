@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@+-]+")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "$": "\\$", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "$": "\\$", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e", "~": "\\~"}
+"""What has a meaning inside of quotes; a tilde at the beginning would become the home directory even there."""
 _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b"}
 _SESSION = re.compile(r"[A-Za-z0-9_-]+")
 _PANE = re.compile(r"%\d+")

@@ -178,7 +178,7 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         evidence=evidence(mind, source),
         queued=len(mind.post.parcels),
         rung=_rung(mind),
-        attention=mind.stuck.escalated or None,
+        attention=_attention(mind),
         signal=mind.signal,
         session_id=_session(mind),
         tries=mind.stuck.tries,
@@ -187,6 +187,14 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     if _told(report) == _told(mind.report):
         return mind, ()
     return replace(mind, report=report), (report,)
+
+
+def _attention(mind: Mind) -> str | None:
+    """Why a person should look, beside the state itself."""
+    if mind.stuck.escalated:
+        return mind.stuck.escalated
+    held = [p.message.id for p in mind.post.parcels if p.held]
+    return f"message {held[0]}: {delivery.UNPROVED}" if held else None
 
 
 def _rung(mind: Mind) -> str | None:

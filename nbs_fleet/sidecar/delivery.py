@@ -21,11 +21,10 @@ BELLS = 5
 PROOF_SECONDS = 10.0
 """How long typed text may take to be acknowledged before Enter is pressed once more."""
 RETRY_SECONDS = 15.0
-"""The pause after a try that came to nothing."""
+"""The pause after a try that failed before anything was typed."""
 REFUSED_SECONDS = 3.0
 """The pause after a try that was refused by what was on the screen."""
-TRIES = 5
-"""Tries by keys before a message is reported as failed."""
+UNPROVED = "typed, never acknowledged"
 
 
 class Parcel(Struct, frozen=True):
@@ -41,7 +40,8 @@ class Parcel(Struct, frozen=True):
     typed: bool = False
     entered: bool = False
     """Enter was pressed a second time."""
-    tries: int = 0
+    held: bool = False
+    """Typed, and nothing proves that it arrived: shown to a person, and not typed again into the same client."""
     bells: int = 0
     wait_until: float = 0.0
     note: str = ""
@@ -97,7 +97,7 @@ class Proved(Struct, frozen=True, tag=True):
 
 
 class Typed(Struct, frozen=True, tag=True):
-    """What came of typing: `sent`, or why not: `dialog`, `draft`, `busy`, `copy mode`, `gone`, or an error."""
+    """What came of typing: `sent`, `taken` (the box was emptied), or why not: `dialog`, `draft`, `busy`, `copy mode`, `gone`, or an error."""
 
     id: str
     result: str
@@ -190,6 +190,8 @@ def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostA
             return replace(post, armed=True), ()
         case Proved():
             return _proved(post, event)
+        case Typed(id=message_id, result="taken"):
+            return _proved(post, Proved(message_id, "the input box was emptied"))
         case Typed():
             return _put(post, event.id, lambda p: _typed(p, event.result, now)), ()
         case Renewed():
@@ -222,7 +224,7 @@ def _proved(post: Post, event: Proved) -> tuple[Post, tuple[PostAction, ...]]:
 
 def _typed(parcel: Parcel, result: str, now: float) -> Parcel:
     if result == "sent":
-        return replace(parcel, typing=False, typed=True, since=now, tries=parcel.tries + 1, note="")
+        return replace(parcel, typing=False, typed=True, since=now, note="")
     # A refused try costs nothing: nothing was typed.
     pause = RETRY_SECONDS if result not in ("busy", "draft", "dialog", "copy mode") else REFUSED_SECONDS
     return replace(parcel, typing=False, wait_until=now + pause, note=result)
@@ -232,7 +234,14 @@ def _renewed(post: Post, event: Renewed) -> tuple[Post, tuple[PostAction, ...]]:
     """Whatever waits may have arrived already: that is looked for before anything is sent again."""
     parcels = tuple(
         replace(
-            p, typing=False, typed=False, entered=False, bells=0, seeking=True, orphan=event.died and p.place == "claimed"
+            p,
+            typing=False,
+            typed=False,
+            entered=False,
+            held=False,
+            bells=0,
+            seeking=True,
+            orphan=event.died and p.place == "claimed",
         )
         for p in post.parcels
     )
@@ -296,10 +305,9 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
     armed = post.armed
     for old in post.parcels:
         parcel, more, typing = _advance(old, post, view, now, typing=typing)
-        if parcel is not None:
-            parcels.append(parcel)
-            if parcel.bells >= BELLS:
-                armed = False
+        parcels.append(parcel)
+        if parcel.bells >= BELLS:
+            armed = False
         done.extend(more)
     return replace(post, parcels=tuple(parcels), armed=armed), tuple(done)
 
@@ -317,10 +325,10 @@ def _probe(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction, 
 
 def _advance(
     parcel: Parcel, post: Post, view: View, now: float, *, typing: bool
-) -> tuple[Parcel | None, tuple[PostAction, ...], bool]:
-    """One message: the next parcel (None: finished), the actions, and whether something is being typed."""
+) -> tuple[Parcel, tuple[PostAction, ...], bool]:
+    """One message: the next parcel, the actions, and whether something is being typed."""
     message_id = parcel.message.id
-    if parcel.place == "claimed" or parcel.typing or parcel.seeking:
+    if parcel.place == "claimed" or parcel.typing or parcel.seeking or parcel.held:
         return parcel, (), typing
     if parcel.typed:
         return (*_await_proof(parcel, view, now), True)
@@ -352,19 +360,14 @@ def _in_mail(parcel: Parcel, post: Post, view: View, now: float) -> tuple[Parcel
     return replace(parcel, bells=parcel.bells + 1), (Ring(),)
 
 
-def _await_proof(parcel: Parcel, view: View, now: float) -> tuple[Parcel | None, tuple[PostAction, ...]]:
-    """Typed and not proved: look in the transcript, press Enter once more, then try again or give up."""
-    if now < parcel.since + PROOF_SECONDS or view.state not in (AgentState.IDLE, AgentState.UNKNOWN):
+def _await_proof(parcel: Parcel, view: View, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
+    """Typed and not proved: look in the transcript and press Enter once more; then hold it, since it may be there."""
+    if now < parcel.since + PROOF_SECONDS or view.state is AgentState.BUSY:
         return parcel, ()
     message_id = parcel.message.id
     if not parcel.entered:
         return replace(parcel, entered=True, since=now), (Seek((message_id,)), Enter(message_id))
-    if parcel.tries < TRIES:
-        again = replace(
-            parcel, typed=False, entered=False, wait_until=now + RETRY_SECONDS, note="typed, never acknowledged"
-        )
-        return again, (Seek((message_id,)),)
-    return None, (Finish(message_id, Outcome.FAILED, "keys", "typed, never acknowledged"),)
+    return replace(parcel, typed=False, held=True, note=UNPROVED), (Seek((message_id,)),)
 
 
 def wake(post: Post, view: View, now: float) -> float | None:
@@ -377,7 +380,7 @@ def wake(post: Post, view: View, now: float) -> float | None:
             times.append(parcel.since + PROOF_SECONDS)
         elif parcel.place == "mail" and post.armed is not False:
             times.append(parcel.since + BELL_SECONDS * (parcel.bells + 1))
-        elif parcel.place == "queue" and not parcel.typing and not parcel.seeking:
+        elif parcel.place == "queue" and not (parcel.typing or parcel.seeking or parcel.held):
             times.append(parcel.wait_until)
     future = [at for at in times if at > now]
     return min(future) if future else None

@@ -12,7 +12,7 @@ import tenacity
 from nbs_fleet.drivers.base import Driver, Reading
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.messages import Mailbox
-from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message
+from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind
 from nbs_fleet.sidecar import delivery, wording
 from nbs_fleet.sidecar.delivery import PostAction, PostEvent
 
@@ -144,7 +144,7 @@ class Postman:
                 result = await self._transaction(message, interrupt=action.interrupt)
             except FleetError as error:
                 result = "copy mode" if "copy mode" in error.message else error.message
-        if result == "sent":
+        if result in ("sent", "taken"):
             self._tell("message typed", id=action.id, sender=message.sender, text=message.text[:200])
         return delivery.Typed(action.id, result)
 
@@ -161,7 +161,7 @@ class Postman:
                 return "draft"
         elif refused:
             return refused
-        text = message.text if not message.spoken().startswith("[") else message.spoken()
+        text = message.spoken()
         if not self._driver.capabilities.paste:
             text = wording.one_line(text)
         typed, _remarks = wording.for_keys(text)
@@ -171,6 +171,9 @@ class Postman:
         await self._keys.press("Enter")
         if interrupt:
             await self._keys.press("Escape")
+        # A command carries no id that could come back: that the client took it is all there is to see.
+        if message.kind is MessageKind.COMMAND and await self._until(lambda r: not r.draft):
+            return "taken"
         return "sent"
 
     async def _enter(self, message_id: str) -> PostEvent | None:

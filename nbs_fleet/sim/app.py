@@ -164,20 +164,22 @@ class App:
         else:
             self.editor.key(key)
 
-    def _arm(self, what: str, hint: str | None) -> bool:
-        """True at the second press in time; at the first one a hint is shown."""
+    def _arm(self, what: str, left: str | None, right: str = "") -> bool:
+        """True at the second press in time; at the first one a hint is shown on one side of the status line."""
         now = time.monotonic()
         if self.armed[0] == what and now - self.armed[1] < AGAIN_SECONDS:
             self._disarm()
             return True
         self.armed = (what, now)
-        self.view.left = hint
+        self.view.left = left
+        self.view.hint = right
         self.loop.call_later(AGAIN_SECONDS, lambda: self._disarm() if self.armed == (what, now) else None)
         return False
 
     def _disarm(self) -> None:
         self.armed = ("", 0.0)
         self.view.left = None
+        self.view.hint = ""
         self.view.changed()
 
     def on_escape(self) -> None:
@@ -187,7 +189,7 @@ class App:
         elif self.busy:
             self.interrupt()
         elif self.editor.text:
-            if self._arm("esc", "Esc again to clear"):
+            if self._arm("esc", None, "Esc again to clear"):
                 self.editor.set("")
                 self.view.shell_mode = False
         elif self.prompts and self._arm("rewind", None):

@@ -41,7 +41,7 @@ _PLACEHOLDER = {
     "--scenario": "file",
     "-n": "name",
 }
-_LONG = {"-n": "-n, --name"}
+_LONG = {"-n": "-n, --name", "--name": "-n, --name"}
 # Known to the real client and of no consequence here.
 _IDLE_SWITCHES = {
     "--ax-screen-reader",
@@ -165,9 +165,9 @@ class _Reader:
         elif flag in {"--resume", "-r"}:
             self.found["resume"] = self.optional(given)
         else:
-            self.idle(flag, given)
+            self.idle(flag, given, word)
 
-    def idle(self, flag: str, given: str | None) -> None:
+    def idle(self, flag: str, given: str | None, word: str) -> None:
         if flag in _IDLE_VALUES:
             self.value(flag, given)
         elif flag in _IDLE_MANY:
@@ -175,7 +175,7 @@ class _Reader:
         elif flag in _IDLE_OPTIONAL:
             self.optional(given)
         elif flag not in _IDLE_SWITCHES or given is not None:
-            raise ArgsError(f"error: unknown option '{flag}'")
+            raise ArgsError(f"error: unknown option '{word}'")
 
 
 def parse(argv: list[str]) -> Args:

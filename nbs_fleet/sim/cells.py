@@ -74,8 +74,8 @@ def _break_word(rows: list[str], gap: str, word: str, room: int) -> None:
     rest = word
     while rest:
         space = room - width(rows[-1])
-        if space <= 0:
+        if rows[-1] and width(rest[0]) > space:
             rows.append("")
             continue
-        head, rest = _split(rest, space)
+        head, rest = _split(rest, max(1, space))
         rows[-1] += head

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbs_fleet.sim import asking, permission, tools
 from nbs_fleet.sim.kernel import Interrupted
 from nbs_fleet.sim.permission import Use
+from nbs_fleet.sim.screen import NBSP
 from nbs_fleet.sim.tools import Result
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
     turn.chosen = json.dumps({"questions": questions, "answers": answers})
     text = f"Your questions have been answered: {pairs}. You can now continue with these answers in mind."
     listed = "\n".join(f"· {q} → {a}" for q, a in answers.items())
-    shown = f"User answered Claude's questions:\0{listed}"
+    shown = f"{NBSP}User answered Claude's questions:\0{listed}"
     return Result(text, shown, {"questions": questions, "answers": answers, "annotations": {}})
 
 
@@ -123,4 +124,4 @@ def declined(questions: list[Json]) -> str:
     for q in questions:
         labels = " / ".join(str(o.get("label")) for o in q.get("options", []) if isinstance(o, dict))
         rows.append(f"· {q.get('question')} ({labels})")
-    return "User declined to answer questions\0" + "\n".join(rows)
+    return NBSP + "User declined to answer questions\0" + "\n".join(rows)

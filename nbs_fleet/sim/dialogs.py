@@ -190,17 +190,12 @@ def settings_fault(path: str, problems: tuple[str, ...], advice: tuple[str, ...]
             mark = "└" if i == len(problems) - 1 else "├"
             for j, line in enumerate(wrap(problem, columns - 6)):
                 lines.append(f"  {mark} {line}" if j == 0 else f"    {line}")
-        lines.append("")
         for text in advice:
-            lines += [f"  {line}" for line in wrap(text, columns - 4)]
+            lines += ["", *(f"  {line}" for line in wrap(text, columns - 4))]
+        what = "Files with errors are skipped entirely, not just the invalid settings."
         if not fatal:
-            lines += ["  Learn more: https://code.claude.com/docs/en/hooks", ""]
-            lines.append("  The values listed above were skipped; the rest of the file is in effect.")
-        else:
-            if advice:
-                lines.append("")
-            lines.append("  Files with errors are skipped entirely, not just the invalid settings.")
-        return [*lines, ""]
+            what = "The values listed above were skipped; the rest of the file is in effect."
+        return [*lines, "", *([""] if advice else []), f"  {what}", ""]
 
     fix, leave = Option("Fix with Claude", "fix"), Option("Exit and fix manually", "exit")
     if fatal:

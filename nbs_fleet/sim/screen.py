@@ -129,13 +129,20 @@ def user_lines(text: str, columns: int) -> list[str]:
 
 
 def said_lines(text: str, columns: int, margin: int) -> list[str]:
-    """A reply or the head of a tool call (margin 2), or a notice or error of the client's own (margin 10)."""
-    return [("● " if i == 0 else "  ") + line for i, line in enumerate(wrap(text.strip("\n"), columns - margin))]
+    """A reply or the head of a tool call (margin 2), or a notice or error of the client's own (margin 10).
+
+    A text that begins with a no-break space has that in place of the blank after the dot.
+    """
+    mark = "●" if text.startswith(NBSP) else "● "
+    text = text.removeprefix(NBSP)
+    gap = NBSP if mark == "●" else ""
+    rows = wrap(text.strip("\n"), columns - margin)
+    return [(mark + gap if i == 0 else "  ") + line for i, line in enumerate(rows)]
 
 
 def result_lines(text: str, columns: int) -> list[str]:
     """What hangs below a line: the output of a tool or a command."""
-    return [("  ⎿  " if i == 0 else "     ") + line for i, line in enumerate(wrap(text, columns - 6))]
+    return [(f"  ⎿ {NBSP}" if i == 0 else "     ") + line for i, line in enumerate(wrap(text, columns - 5))]
 
 
 def clock(seconds: float) -> str:

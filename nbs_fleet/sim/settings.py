@@ -41,6 +41,11 @@ EVENTS = (
     "FileChanged",
     "MessageDisplay",
 )
+_EVENTS_ADVICE = "Learn more: https://code.claude.com/docs/en/hooks"
+_MODES_ADVICE = (
+    'Valid modes: "acceptEdits" (ask before file changes), "plan" (analysis only), "bypassPermissions" (auto-accept '
+    'all), or "default" (standard behavior)\nLearn more: https://code.claude.com/docs/en/iam#permission-modes'
+)
 Json = dict[str, Any]
 
 
@@ -107,6 +112,7 @@ def parse_hooks(table: Any, problems: list[str], warnings: list[str], advice: li
                         "Command hooks require `command`. For exec form (no shell), set `command` to the executable "
                         'and `args` to its arguments: {"type": "command", "command": "echo", "args": ["hi"]}. For '
                         'shell form, set `command` to the full shell string: {"type": "command", "command": "echo hi"}.'
+                        "\nLearn more: https://code.claude.com/docs/en/hooks#exec-form-and-shell-form"
                     )
     return hooks
 
@@ -147,10 +153,11 @@ def check(path: str, text: str) -> tuple[Json, list[Hook], Fault | None]:
     if mode is not None and mode not in MODES:
         allowed = ", ".join(f'"{m}"' for m in MODES)
         problems.append(f"permissions.defaultMode: Invalid value. Expected one of: {allowed}")
+        advice.append(_MODES_ADVICE)
     if problems:
         return {}, [], Fault(path, tuple(problems), fatal=True, advice=tuple(dict.fromkeys(advice)))
     if warnings:
-        return values, hooks, Fault(path, tuple(warnings), fatal=False)
+        return values, hooks, Fault(path, tuple(warnings), fatal=False, advice=(_EVENTS_ADVICE,))
     return values, hooks, None
 
 

@@ -62,6 +62,7 @@ class View:
         self.tokens = 0
         self.activity: str | None = None
         self.left: str | None = None
+        self.hint = ""
         self.right = screen.EFFORT
         self.alert = ""
         self.shells = 0
@@ -144,13 +145,14 @@ class View:
             shell=self.shell_mode,
         )
         stash = "› stashed" if self.editor.stash is not None else ""
+        editing = "ctrl+g to edit in Vim" if "\n" in self.editor.text else ""
         footer = screen.Footer(
             mode=self.session.mode,
             busy=busy,
             agents=not self.session.flag("disableAgentView"),
             shells=self.shells,
             left="! for shell mode" if self.shell_mode else self.left,
-            right=stash or self.alert or self.right,
+            right=stash or self.hint or self.alert or editing or self.right,
             typed=bool(self.editor.text),
         )
         return screen.bottom(box, footer, columns)

@@ -79,8 +79,9 @@ class FakeControl:
         clean = pasteable(text)
         if not clean:
             return
-        if self._pane(pane, "paste-buffer").dead:
-            raise TmuxError(f"tmux paste-buffer: pane {pane} is dead; nothing was pasted")
+        found = self._pane(pane, "paste-buffer")
+        if found.dead or found.in_mode:
+            raise TmuxError(f"tmux paste-buffer: pane {pane} is in copy mode or dead; nothing was pasted")
         self.pasted.append((pane, clean))
 
     async def close(self) -> None:

@@ -228,6 +228,14 @@ async def test_what_nobody_may_signal_survives_and_is_named() -> None:
     assert ended.ended == ()
 
 
+async def test_our_own_ancestors_are_spared_and_named() -> None:
+    table = FakeTable()
+    init = identify(1, on=table)
+    assert init
+    assert (await end([init], ("TERM",), 0.01, on=table)).survivors == (init,)
+    assert table.sent == []
+
+
 async def test_signals_come_in_turn_to_the_roots_and_kill_to_all() -> None:
     table = FakeTable()
     root = table.add(500, parent=1, group=500, session=500, stubborn=True)

@@ -39,7 +39,7 @@ def test_only_harmless_words_go_without_quotes() -> None:
         "-t",
         '"%1"',
         "=s:=w",
-        '"~/x"',
+        '"\\~/x"',
         '"a b"',
         '""',
         '"#{x}"',

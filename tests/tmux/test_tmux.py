@@ -2,65 +2,23 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from nbs_fleet.errors import MissingError, TmuxError
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.layout import PaneWanted, start_lines
 from nbs_fleet.launch.tmux import client_environ
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.spec.team import Layout
-from tests.support import private
 from tests.support.servers import Person, Server
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.tmux
 
 Make = Callable[..., Server]
-
-
-@pytest.fixture
-def make(short_path: Path) -> Iterator[Make]:
-    made: list[Server] = []
-
-    def server(layout: Layout | None = None, wishes: str = "", name: str = "") -> Server:
-        folder = short_path / (name or str(len(made)))
-        folder.mkdir()
-        made.append(Server(folder, layout, wishes))
-        return made[-1]
-
-    yield server
-    for one in made:
-        one.tmux.kill_server()
-
-
-@pytest.fixture
-def server(make: Make) -> Server:
-    made = make()
-    made.start()
-    return made
-
-
-@pytest.fixture
-def person(server: Server) -> Iterator[Callable[..., Person]]:
-    made: list[Person] = []
-
-    def attach(argv: list[str], **size: int) -> Person:
-        made.append(Person(argv, server.environ, **size))
-        count = len(made)
-        eventually(lambda: len(server.tmux.clients()) >= count)
-        return made[-1]
-
-    yield attach
-    for one in made:
-        one.leave()
 
 
 def ended(server: Server, handle: str) -> Pane | None:
@@ -189,10 +147,9 @@ def test_in_a_terminal_too_small_for_tiles_every_agent_runs_all_the_same(
     server.layout = Layout(panes_per_window=10)
     fleet = next(pane for pane in server.tmux.panes() if pane.window == "fleet")
     person(server.tmux.attach_argv(fleet.id), columns=20, rows=8)
-    with pytest.raises(TmuxError, match="source-file"):
-        server.up([f"agent-{number}" for number in range(10)], per_window=10)
-    found = server.ours()
+    found = server.up([f"agent-{number}" for number in range(10)], per_window=10)
     assert len(found) == 10
+    assert 1 < len({pane.window_id for pane in found.values()}) <= 10
     assert not any(pane.dead for pane in found.values())
 
 
@@ -304,157 +261,3 @@ def test_the_environment_of_a_call_is_utf8_and_outside_of_tmux() -> None:
     }
     assert client_environ({"LC_ALL": "de_DE.UTF-8"}) == {"LC_ALL": "de_DE.UTF-8"}
     assert client_environ({"LANG": "C.utf8", "LC_CTYPE": "POSIX"}) == {"LANG": "C.utf8", "LC_CTYPE": "C.UTF-8"}
-
-
-# The server's own life
-
-
-def test_a_session_started_while_the_old_server_dies_is_not_lost(make: Make) -> None:
-    server = make()
-    for _ in range(10):
-        server.start()
-        server.up(["ana", "bo"])
-        subprocess.run(server.tmux.argv("kill-server"), check=True, timeout=20)
-        server.start()
-        assert [pane.window for pane in server.tmux.panes()] == ["fleet"]
-        server.tmux.kill_server()
-
-
-def test_the_socket_of_a_server_that_was_killed_is_in_nobodys_way(server: Server) -> None:
-    pid = server.tmux.server_pid()
-    assert pid
-    proc = processes.identify(pid)
-    assert proc
-    os.kill(pid, signal.SIGKILL)
-    assert processes.wait_exit(proc, 20)
-    assert os.path.exists(server.tmux.socket)
-    assert (server.tmux.server_pid(), server.tmux.panes()) == (None, ())
-    assert not server.tmux.has_session("team")
-    server.start()
-    assert server.tmux.server_pid() != pid
-
-
-def test_a_server_that_hangs_is_an_error_in_bounded_time_and_can_be_ended(server: Server) -> None:
-    pid = server.tmux.server_pid()
-    assert pid
-    os.kill(pid, signal.SIGSTOP)
-    began = time.monotonic()
-    with pytest.raises(TmuxError, match=r"tmux list-windows: no answer within 0\.2 s"):
-        server.tmux.run("list-windows", timeout=0.2)
-    assert server.tmux.server_pid() == pid
-    server.tmux.kill_server(timeout=0.4)
-    assert time.monotonic() - began < 15
-    assert server.tmux.server_pid() is None
-    assert not os.path.exists(server.tmux.socket)
-
-
-def test_a_socket_that_was_removed_is_made_again(server: Server) -> None:
-    pid = server.tmux.server_pid()
-    assert pid
-    os.unlink(server.tmux.socket)
-    assert server.tmux.server_pid() is None
-    server.tmux.mend_socket(pid)
-    eventually(lambda: server.tmux.server_pid() == pid)
-
-
-def test_errors_name_the_subcommand(server: Server) -> None:
-    with pytest.raises(TmuxError, match=r"^tmux kill-window: can't find window"):
-        server.tmux.run("kill-window", "-t", "@99")
-    with pytest.raises(TmuxError, match=r"^tmux source-file: "):
-        server.tmux.source(["no-such-command"])
-    for bad in ("fleet", "team:0", "@"):
-        with pytest.raises(ValueError, match="not a window id"):
-            server.tmux.kill_window(bad)
-
-
-def test_a_line_that_can_not_be_parsed_keeps_all_from_running(server: Server) -> None:
-    with pytest.raises(TmuxError, match="unknown command"):
-        server.tmux.source(["new-window -d -t =team: -n x -- sleep 1000", "no-such-command"])
-    assert [pane.window for pane in server.tmux.panes()] == ["fleet"]
-
-
-def test_without_a_server_every_call_but_looks_is_an_error(make: Make) -> None:
-    server = make()
-    with pytest.raises(TmuxError, match=r"tmux list-windows: error connecting|no server"):
-        server.tmux.run("list-windows")
-    assert server.tmux.source([]) == []
-    assert not os.path.exists(server.tmux.socket)
-
-
-def test_a_socket_of_something_else_is_not_taken_for_a_server(make: Make) -> None:
-    server = make()
-    with socket.socket(socket.AF_UNIX) as other:
-        other.bind(server.tmux.socket)
-        assert server.tmux.server_pid() is None
-
-
-def test_a_machine_without_tmux_is_told_so(make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    server = make()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert server.tmux.version() is None
-    with pytest.raises(MissingError, match="tmux is not installed"):
-        server.tmux.panes()
-    monkeypatch.undo()
-
-
-def test_the_version_is_read(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    version = server.tmux.version()
-    assert version
-    assert version >= (3, 2)
-    with monkeypatch.context() as patch:
-        fake = tmp_path / "tmux"
-        fake.write_text("#!/bin/sh\necho 'tmux next-3.6'\n")
-        fake.chmod(0o755)
-        patch.setenv("PATH", f"{tmp_path}:{private.SYSTEM_PATH}")
-        assert server.tmux.version() == (3, 6)
-
-
-def test_no_process_is_left_by_a_killed_server(server: Server) -> None:
-    found = server.up(["ana", "bo"])
-    server.tmux.kill_server()
-    for pane in found.values():
-        eventually(lambda pane=pane: not _lives(pane.pid))  # type: ignore[misc]  # a default binds it
-    assert not os.path.exists(server.tmux.socket)
-
-
-# People
-
-
-def test_attaching_shows_that_pane(server: Server, person: Callable[..., Person]) -> None:
-    server.layout = Layout(panes_per_window=2)
-    panes = server.up(["a", "b", "c", "d"], "echo I am $0\nexec sleep 1000\n", per_window=2)
-    person(server.tmux.attach_argv(panes["d"].id))
-    assert server.show("#{pane_id}") == panes["d"].id
-    (tty,) = server.tmux.clients()
-    server.tmux.switch(tty, panes["a"].id)
-    assert server.show("#{pane_id}") == panes["a"].id
-
-
-def test_who_only_reads_can_not_type(server: Server, person: Callable[..., Person]) -> None:
-    pane = server.up(["ana"], "exec cat\n")["ana"]
-    reader = person(server.tmux.attach_argv(pane.id, read_only=True))
-    assert server.tmux.run("list-clients", "-F", "#{client_readonly}") == "1\n"
-    os.write(reader._main, b"typed\r")
-    eventually(lambda: server.tmux.run("list-clients", "-F", "#{client_activity}"))
-    assert server.tmux.capture(pane.id)[0] == ""
-
-
-def test_attaching_works_from_inside_another_tmux(make: Make, server: Server, person: Callable[..., Person]) -> None:
-    pane = server.up(["ana"])["ana"]
-    server.environ["TMUX"] = "/some/other/socket,1,0"
-    person(server.tmux.attach_argv(pane.id))
-    assert len(server.tmux.clients()) == 1
-
-
-def test_attaching_never_starts_a_server(make: Make) -> None:
-    server = make()
-    done = subprocess.run(server.tmux.attach_argv("%1"), capture_output=True, timeout=20, check=False)
-    assert done.returncode != 0
-    assert not os.path.exists(server.tmux.socket)
-
-
-def test_libtmux_sees_the_same_server(server: Server) -> None:
-    server.up(["ana"])
-    (session,) = server.tmux.server().sessions
-    assert session.session_name == "team"
-    assert [window.window_name for window in session.windows] == ["fleet", "ana"]

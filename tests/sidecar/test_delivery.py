@@ -1,0 +1,342 @@
+"""The ladder of delivery: cases, and a small world in which a client, a disk and crashes are played at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbs_fleet.model import AgentState, Message, MessageKind, Outcome
+from nbs_fleet.sidecar import delivery as d
+
+MAIL = d.Means(mail=True, stop_hook=True)
+KEYS = d.Means(mail=False, stop_hook=False, keys_only=True)
+IDLE = d.View(AgentState.IDLE, ready=True)
+BUSY = d.View(AgentState.BUSY, ready=True)
+
+
+def message(number: int, *, kind: MessageKind = MessageKind.DIRECTIVE, interrupt: bool = False) -> Message:
+    return Message(f"d-{number}-x", "ana", "bo", f"text {number}", float(number), kind=kind, interrupt=interrupt)
+
+
+def counted(*pairs: tuple[Message, d.Place]) -> d.Counted:
+    return d.Counted(tuple(pairs))
+
+
+def after(post: d.Post, *events: d.PostEvent, now: float = 0.0) -> d.Post:
+    for event in events:
+        post, _ = d.receive(post, event, now)
+    return post
+
+
+def waiting(means: d.Means, one: Message, *, armed: bool | None = True, place: d.Place = "queue") -> d.Post:
+    return after(d.Post(means, armed=armed, probed_at=0.0), counted((one, place)))
+
+
+def test_armed_mail_takes_a_message_whatever_the_agent_does() -> None:
+    for state in (AgentState.IDLE, AgentState.BUSY, AgentState.BLOCKED, AgentState.COMPACTING):
+        _, actions = d.dispatch(waiting(MAIL, message(1)), d.View(state, ready=True), 0.0)
+        assert actions == (d.PutMail("d-1-x"),)
+
+
+def test_nothing_is_sent_before_it_is_known_whether_mail_is_armed() -> None:
+    post = waiting(MAIL, message(1), armed=None)
+    assert d.dispatch(post, IDLE, 1.0)[1] == ()
+
+
+def test_a_probe_is_put_out_once_the_client_is_ready_and_its_silence_means_keys() -> None:
+    post = after(d.Post(MAIL), counted((message(1), "queue")))
+    assert d.dispatch(post, d.View(AgentState.STARTING, ready=False), 0.0)[1] == ()
+    post, actions = d.dispatch(post, IDLE, 0.0)
+    assert actions == (d.Probe(),)
+    post, actions = d.dispatch(post, IDLE, d.PROBE_SECONDS)
+    assert post.armed is False
+    assert actions == (d.Type("d-1-x"),)
+
+
+def test_an_unarmed_busy_client_gets_it_by_its_next_hook() -> None:
+    _, actions = d.dispatch(waiting(MAIL, message(1), armed=False), BUSY, 0.0)
+    assert actions == (d.PutInbox("d-1-x"),)
+
+
+def test_what_no_hook_took_is_taken_back_when_the_turn_is_over() -> None:
+    _, actions = d.dispatch(waiting(MAIL, message(1), armed=False, place="inbox"), IDLE, 0.0)
+    assert actions == (d.TakeBack("d-1-x"),)
+
+
+def test_unclaimed_mail_rings_again_and_finally_counts_as_not_armed() -> None:
+    post = waiting(MAIL, message(1), place="mail")
+    rings = 0
+    for second in range(60):
+        post, actions = d.dispatch(post, IDLE, float(second))
+        rings += actions.count(d.Ring())
+        if post.armed is False:
+            break
+    assert rings == d.BELLS
+    assert d.dispatch(post, IDLE, 60.0)[1] == (d.TakeBack("d-1-x"),)
+
+
+def test_mail_for_a_blocked_agent_waits_without_ringing() -> None:
+    post = waiting(MAIL, message(1), place="mail")
+    assert d.dispatch(post, d.View(AgentState.BLOCKED, ready=True), 100.0)[1] == ()
+
+
+def test_claimed_mail_waits_for_its_proof_as_long_as_the_client_lives() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    assert d.dispatch(post, IDLE, 10_000.0)[1] == ()
+    post, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 1.0)
+    assert actions == (d.Finish("d-1-x", Outcome.DELIVERED, "mail", "transcript"),)
+    assert post.parcels == ()
+
+
+def test_what_a_dead_client_had_claimed_is_sought_and_put_back_only_then() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    post, actions = d.receive(post, d.Renewed(died=True), 5.0)
+    assert actions == (d.Seek(("d-1-x",)),)
+    post, actions = d.receive(post, d.Sought(("d-1-x",)), 6.0)
+    assert actions == (d.PutBack("d-1-x"),)
+
+
+def test_what_a_dead_client_had_used_is_delivered_and_not_put_back() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    post, _ = d.receive(post, d.Renewed(died=True), 5.0)
+    post, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 5.1)
+    assert isinstance(actions[0], d.Finish)
+    assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
+
+
+def test_a_new_supervisor_leaves_claimed_mail_with_the_live_client() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    post, _ = d.receive(post, d.Renewed(died=False), 5.0)
+    assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
+
+
+def test_nothing_is_sent_before_the_search_for_proof_has_ended() -> None:
+    post = waiting(KEYS, message(1))
+    post, _ = d.receive(post, d.Renewed(died=False), 5.0)
+    assert d.dispatch(post, IDLE, 6.0)[1] == ()
+    post = after(post, d.Sought(("d-1-x",)), now=6.0)
+    assert d.dispatch(post, IDLE, 6.0)[1] == (d.Type("d-1-x"),)
+
+
+@pytest.mark.parametrize("state", [s for s in AgentState if s is not AgentState.IDLE])
+def test_keys_are_for_idle_agents_only(state: AgentState) -> None:
+    assert d.dispatch(waiting(KEYS, message(1)), d.View(state, ready=True), 0.0)[1] == ()
+
+
+def test_a_draft_is_waited_for_or_put_aside_as_the_team_file_says() -> None:
+    view = d.View(AgentState.BLOCKED, ready=True, draft=True)
+    assert d.dispatch(waiting(KEYS, message(1)), view, 0.0)[1] == ()
+    stash = d.Means(mail=False, stop_hook=False, keys_only=True, stash=True)
+    assert d.dispatch(waiting(stash, message(1)), view, 0.0)[1] == (d.Type("d-1-x"),)
+
+
+def test_an_interrupt_is_typed_into_a_busy_agent_and_ends_with_escape() -> None:
+    one = message(1, interrupt=True)
+    assert d.dispatch(waiting(MAIL, one), BUSY, 0.0)[1] == (d.Type("d-1-x", interrupt=True),)
+    assert d.dispatch(waiting(MAIL, one), IDLE, 0.0)[1] == (d.PutMail("d-1-x"),)
+
+
+def test_a_command_is_always_typed() -> None:
+    one = message(1, kind=MessageKind.COMMAND)
+    assert d.dispatch(waiting(MAIL, one), IDLE, 0.0)[1] == (d.Type("d-1-x"),)
+    assert d.dispatch(waiting(MAIL, one), BUSY, 0.0)[1] == ()
+
+
+def test_one_message_at_a_time_is_typed_in_order() -> None:
+    post = after(d.Post(KEYS), counted((message(1), "queue"), (message(2), "queue")))
+    post, actions = d.dispatch(post, IDLE, 0.0)
+    assert actions == (d.Type("d-1-x"),)
+    post = after(post, d.Typed("d-1-x", "sent"), now=0.1)
+    assert d.dispatch(post, IDLE, 0.2)[1] == ()
+    post = after(post, d.Proved("d-1-x", "hook"), now=0.3)
+    assert d.dispatch(post, IDLE, 0.4)[1] == (d.Type("d-2-x"),)
+
+
+def test_typed_text_without_proof_gets_one_more_enter_and_is_then_held_and_shown() -> None:
+    post = waiting(KEYS, message(1))
+    seen = []
+    for second in range(200):
+        post, actions = d.dispatch(post, IDLE, float(second))
+        seen += [type(a).__name__ for a in actions]
+        for action in actions:
+            if isinstance(action, d.Type):
+                post = after(post, d.Typed(action.id, "sent"), now=float(second))
+    assert seen == ["Type", "Seek", "Enter", "Seek"]
+    assert post.parcels[0].held
+    _, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 300.0)
+    assert actions == (d.Finish("d-1-x", Outcome.DELIVERED, "keys", "transcript"),)
+
+
+def test_a_held_message_does_not_hold_up_the_next_one() -> None:
+    post = after(d.Post(KEYS), counted((message(1), "queue"), (message(2), "queue")))
+    post, _ = d.dispatch(post, IDLE, 0.0)
+    post = after(post, d.Typed("d-1-x", "sent"), now=0.0)
+    for second in (10.0, 20.0):
+        post, _ = d.dispatch(post, IDLE, second)
+    assert d.dispatch(post, IDLE, 21.0)[1] == (d.Type("d-2-x"),)
+
+
+def test_a_held_message_is_typed_again_into_a_new_client_that_does_not_know_it() -> None:
+    post = waiting(KEYS, message(1))
+    post, _ = d.dispatch(post, IDLE, 0.0)
+    post = after(post, d.Typed("d-1-x", "sent"), now=0.0)
+    for second in (10.0, 20.0):
+        post, _ = d.dispatch(post, IDLE, second)
+    post = after(post, d.Renewed(died=True), d.Sought(("d-1-x",)), now=30.0)
+    assert d.dispatch(post, IDLE, 30.0)[1] == (d.Type("d-1-x"),)
+
+
+@pytest.mark.parametrize("why", ["dialog", "draft", "busy", "copy mode"])
+def test_a_refused_try_costs_nothing_and_comes_again(why: str) -> None:
+    post = waiting(KEYS, message(1))
+    post, _ = d.dispatch(post, IDLE, 0.0)
+    post = after(post, d.Typed("d-1-x", why), now=0.1)
+    assert not post.parcels[0].typed
+    assert post.parcels[0].note == why
+    assert d.dispatch(post, IDLE, 0.2)[1] == ()
+    assert d.dispatch(post, IDLE, 0.1 + d.REFUSED_SECONDS)[1] == (d.Type("d-1-x"),)
+
+
+@dataclass
+class World:
+    """A client with mail and keys, its disk, and a sidecar that may be replaced at any moment."""
+
+    means: d.Means
+    armed: bool
+    now: float = 0.0
+    state: AgentState = AgentState.IDLE
+    disk: dict[str, tuple[Message, d.Place]] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    lost_with_client: set[str] = field(default_factory=set)
+    probe: bool = False
+
+    def __post_init__(self) -> None:
+        self.post = d.Post(self.means)
+
+    def view(self) -> d.View:
+        return d.View(self.state, ready=self.state is not AgentState.STARTING)
+
+    def tell(self, event: d.PostEvent) -> None:
+        self.post, actions = d.receive(self.post, event, self.now)
+        self.perform(actions)
+        self.work()
+
+    def work(self) -> None:
+        self.post, actions = d.dispatch(self.post, self.view(), self.now)
+        self.perform(actions)
+
+    def count(self) -> None:
+        self.tell(d.Counted(tuple(self.disk.values())))
+
+    def perform(self, actions: tuple[d.PostAction, ...]) -> None:
+        for action in actions:
+            match action:
+                case d.PutMail(id=i) | d.PutInbox(id=i):
+                    place: d.Place = "mail" if isinstance(action, d.PutMail) else "inbox"
+                    if i in self.disk:
+                        assert self.disk[i][1] == "queue", "a token in two places"
+                        self.disk[i] = (self.disk[i][0], place)
+                        self.count()
+                case d.TakeBack(id=i):
+                    if i in self.disk and self.disk[i][1] in ("mail", "inbox"):
+                        self.disk[i] = (self.disk[i][0], "queue")
+                        self.count()
+                case d.PutBack(id=i):
+                    assert i in self.lost_with_client, "put back although the client lives"
+                    self.disk[i] = (self.disk[i][0], "queue")
+                    self.count()
+                case d.Probe():
+                    self.probe = True
+                case d.Type(id=i, interrupt=interrupt):
+                    self.type(i, interrupt=interrupt)
+                case d.Seek(ids=ids):
+                    for i in ids:
+                        if i in self.used:
+                            self.tell(d.Proved(i, "transcript"))
+                    self.tell(d.Sought(ids))
+                case d.Finish(id=i):
+                    assert i not in self.finished, "finished twice"
+                    self.finished.append(i)
+                    self.disk.pop(i, None)
+                    self.count()
+                case d.Ring() | d.Enter():
+                    pass
+
+    def type(self, i: str, *, interrupt: bool) -> None:
+        assert self.state is AgentState.IDLE or (interrupt and self.state is AgentState.BUSY), self.state
+        assert i not in self.used, "typed again although it had arrived"
+        self.used.append(i)
+        self.state = AgentState.BUSY
+        self.tell(d.Typed(i, "sent"))
+        self.tell(d.Proved(i, "hook"))
+
+    def drain(self) -> None:
+        """The client's hook runs: it claims what lies in mail/, and uses it when it is not in a dialog."""
+        if not self.armed or self.state is AgentState.STARTING:
+            return
+        if self.probe:
+            self.probe = False
+            self.tell(d.ProbeTaken())
+        for i, (one, place) in list(self.disk.items()):
+            if place == "mail":
+                self.disk[i] = (one, "claimed")
+        self.count()
+
+    def use(self) -> None:
+        """The client takes what it claimed into its context."""
+        if self.state in (AgentState.IDLE, AgentState.BUSY):
+            for i, (_, place) in list(self.disk.items()):
+                if place == "claimed" and i not in self.lost_with_client:
+                    assert i not in self.used, "used twice"
+                    self.used.append(i)
+                    self.tell(d.Proved(i, "transcript"))
+
+    def die(self) -> None:
+        self.lost_with_client = {i for i, (_, place) in self.disk.items() if place == "claimed" and i not in self.used}
+        self.replace(died=True)
+        self.lost_with_client = set()
+
+    def replace(self, *, died: bool) -> None:
+        """A new sidecar, for a new client or for the same one."""
+        self.post = d.Post(self.means)
+        self.probe = False
+        self.count()
+        self.tell(d.Renewed(died=died))
+
+
+STEPS = st.sampled_from(["new", "idle", "busy", "blocked", "drain", "use", "wait", "long", "die", "takeover", "interrupt"])
+
+
+@given(st.lists(STEPS, max_size=60), st.booleans(), st.booleans())
+@settings(max_examples=400)
+def test_over_any_history_nothing_is_lost_doubled_or_typed_at_a_wrong_moment(
+    steps: list[str], armed: bool, keys: bool
+) -> None:
+    world = World(KEYS if keys else MAIL, armed)
+    made: list[str] = []
+    states = {"idle": AgentState.IDLE, "busy": AgentState.BUSY, "blocked": AgentState.BLOCKED}
+    for step in [*steps, "idle", *["drain", "use", "wait"] * 12, "idle", *["drain", "use", "long", "idle"] * 12]:
+        world.now += {"wait": 1.0, "long": 30.0}.get(step, 0.05)
+        if step in ("new", "interrupt"):
+            one = message(len(made) + 1, interrupt=step == "interrupt")
+            made.append(one.id)
+            world.disk[one.id] = (one, "queue")
+            world.count()
+        elif step in states:
+            world.state = states[step]
+            world.work()
+        elif step == "drain":
+            world.drain()
+        elif step == "use":
+            world.use()
+        elif step == "die":
+            world.die()
+        elif step == "takeover":
+            world.replace(died=False)
+        world.work()
+    assert sorted(world.finished) == sorted(made)
+    assert len(set(world.used)) == len(world.used)
