@@ -1,13 +1,17 @@
 '''The command line: one file per command, one table of commands (`app.py`), one printer (`output.py`).
 
-How to write a command. Its module holds one function with a typed signature; a parameter's marker says how it is
-typed on the command line (`params.py`), and its default is its default:
+How to write a command. Its module holds one function with a typed signature. `typer.Argument` and `typer.Option` in
+its annotations say how a parameter is typed on the command line (what several commands share is in `params.py`), and
+its default is its default:
+
+    import typer
 
     from nbs_fleet.cli import output
-    from nbs_fleet.cli.params import Json, TeamName, arg
+    from nbs_fleet.cli.params import Handle, Json, TeamName
 
-    def peek(handle: Annotated[str, arg("HANDLE", "the agent", complete="handle")], *,
-             team: TeamName = None, json: Json = False) -> int | None:
+    Rows = Annotated[int, typer.Option("--rows", "-r", min=1, help="so many rows")]
+
+    def peek(handle: Handle, *, rows: Rows = 24, team: TeamName = None, json: Json = False) -> int | None:
         """Show an agent's current screen, or its last capture.
 
         More text, if any.

@@ -9,13 +9,16 @@ from typing import NamedTuple
 
 from nbs_fleet import __version__
 from nbs_fleet.cli import output
-from nbs_fleet.errors import FleetError, UsageError
+from nbs_fleet.errors import FleetError
 
 INTERRUPTED = 130
+PROGRAM = "nbs-fleet"
+COMPLETE = "_NBS_FLEET_COMPLETE"
+"""The variable in which the shell's completion script asks for words, as typer's scripts do it."""
 
 
 class Entry(NamedTuple):
-    """One command: where its function is, what it does in a line (none: it is not listed); `raw`: it parses itself."""
+    """One command: where its function is, what it does in a line; `raw`: it parses itself."""
 
     target: str
     summary: str
@@ -46,10 +49,11 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("nbs_fleet.cli.init:init", "write a first team.yaml"),
     "doctor": Entry("nbs_fleet.cli.doctor:doctor", "what is missing on this machine, and how to mend it"),
     "completion": Entry("nbs_fleet.cli.completion:completion", "shell completion for bash, zsh or fish"),
-    "__complete": Entry("nbs_fleet.cli.completion:complete", "", raw=True),
     "sim": Entry("nbs_fleet.sim:main", "the scripted client that stands in for a real one", raw=True),
 }
 ALIASES = {"status": "ps"}
+GROUPS = {"inbox": "an agent's messages: list, show, archive"}
+"""What the commands of two words that begin alike have in common."""
 
 
 def main() -> None:
@@ -59,6 +63,8 @@ def main() -> None:
 
 def run(argv: list[str]) -> int:
     """Run one command line; every error ends here. Returns the exit code."""
+    if COMPLETE in os.environ:
+        return _complete()
     try:
         code = dispatch(argv)
         sys.stdout.flush()
@@ -81,48 +87,18 @@ def run(argv: list[str]) -> int:
 
 
 def dispatch(argv: list[str]) -> int:
-    """Find the command and run it. Raises what the command raises."""
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        return _help(argv[1:])
-    if argv[0] in ("--version", "-V"):
-        output.say(f"nbs-fleet {__version__}")
+    """Find the command and run it. Raises what the command raises. Without typer, where no parser is needed."""
+    if argv[:1] in (["--version"], ["-V"]):
+        output.say(f"{PROGRAM} {__version__}")
         return 0
-    name, rest = find(argv)
-    entry = COMMANDS[name]
-    if entry.raw:
-        return load(entry)(rest) or 0
-    from nbs_fleet.cli import params, parsing
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
+    entry = COMMANDS.get(argv[0]) if argv else None
+    if entry is not None and entry.raw:
+        return load(entry)(argv[1:]) or 0
+    from nbs_fleet.cli.parsing import execute
 
-    spec = params.command(name, load(entry))
-    try:
-        values = parsing.parse(spec, rest)
-    except parsing.HelpWanted:
-        output.say(params.help_text(spec))
-        return 0
-    return spec.run(**values) or 0
-
-
-def find(argv: list[str]) -> tuple[str, list[str]]:
-    """The command named by the first one or two words, and the words after it; raises UsageError."""
-    first = ALIASES.get(argv[0], argv[0])
-    double = " ".join([first, *argv[1:2]])
-    if double in COMMANDS:
-        return double, argv[2:]
-    if first in COMMANDS:
-        return first, argv[1:]
-    if any(name.startswith(first + " ") for name in COMMANDS):
-        choices = ", ".join(name.partition(" ")[2] for name in COMMANDS if name.startswith(first + " "))
-        raise UsageError(f"nbs-fleet {first}: which one?", hint=f"one of: {choices}")
-    if first.startswith("-"):
-        raise UsageError(
-            f"nbs-fleet: unknown option {first}", hint="options come after the command; see nbs-fleet --help"
-        )
-    from difflib import get_close_matches
-
-    listed = [name for name, entry in COMMANDS.items() if entry.summary]
-    near = get_close_matches(first, [*listed, *ALIASES], 1) or get_close_matches(double, listed, 1)
-    meant = f'; did you mean "{near[0]}"?' if near else ""
-    raise UsageError(f'nbs-fleet: unknown command "{first}"{meant}', hint="see nbs-fleet --help")
+    return execute(argv or ["--help"])
 
 
 def load(entry: Entry) -> Callable[..., int | None]:
@@ -134,12 +110,11 @@ def load(entry: Entry) -> Callable[..., int | None]:
     return function
 
 
-def _help(argv: list[str]) -> int:
-    if argv:
-        return dispatch([*argv, "--help"])
-    output.say("usage: nbs-fleet COMMAND [ARGUMENTS]")
-    output.say()
-    output.table([(name, entry.summary) for name, entry in COMMANDS.items() if entry.summary], indent=2)
-    output.say()
-    output.say("nbs-fleet COMMAND --help says more; nbs-fleet --version says which version this is.")
-    return 0
+def _complete() -> int:
+    """A shell asks for words: it gets them, or nothing; never a message in the middle of a person's line."""
+    try:
+        from nbs_fleet.cli.parsing import complete
+
+        return complete()
+    except (Exception, KeyboardInterrupt):
+        return 1

@@ -8,15 +8,17 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated
 
+import typer
+
 from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import find_handle, find_team
 from nbs_fleet.cli.panes import find_pane
-from nbs_fleet.cli.params import Handle, TeamName, opt
+from nbs_fleet.cli.params import Handle, TeamName
 from nbs_fleet.errors import FleetError, MissingError
 from nbs_fleet.launch.tmux import Tmux
 
-ReadOnly = Annotated[bool, opt("--read-only", "-r", help="look only: keys do nothing but detach")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", "-r", help="look only: keys do nothing but detach")]
 
 
 def attach(handle: Handle, *, read_only: ReadOnly = False, team: TeamName = None) -> None:

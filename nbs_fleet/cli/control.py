@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from nbs_fleet.cli import output
-from nbs_fleet.cli.waiting import follow, is_down, is_up
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import Found, find_handles, find_team
-from nbs_fleet.cli.params import Handles, Json, TeamName, opt
+from nbs_fleet.cli.params import MINUTE, Handles, Json, TeamName, Timeout
+from nbs_fleet.cli.waiting import follow, is_down, is_up
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.model import AgentState
 from nbs_fleet.plan.types import AgentRecord
-from nbs_fleet.spec.units import seconds
 from nbs_fleet.supervisor.bring_up import ensure_server, reach
 from nbs_fleet.supervisor.protocol import Request
 
-Fresh = Annotated[bool, opt("--fresh", help="in a new session, with its prompt")]
-Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long to wait")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="in a new session, with its prompt")]
 
 
 def restart(
-    handle: Handles, *, fresh: Fresh = False, timeout: Timeout = 60.0, json: Json = False, team: TeamName = None
+    handle: Handles, *, fresh: Fresh = False, timeout: Timeout = MINUTE, json: Json = False, team: TeamName = None
 ) -> int:
     """Restart agents now, in the session they have; what had failed gets a new chance.
 
-    Example:
+    For example:
         nbs-fleet restart ana
         nbs-fleet restart bo-1 bo-2 --fresh
     """
@@ -34,10 +34,10 @@ def restart(
     return ask("restart", find_handles(found, handle), found, fresh=fresh, json=json, timeout=timeout)
 
 
-def stop(handle: Handles, *, timeout: Timeout = 60.0, json: Json = False, team: TeamName = None) -> int:
+def stop(handle: Handles, *, timeout: Timeout = MINUTE, json: Json = False, team: TeamName = None) -> int:
     """Stop agents; they stay stopped until start, restart or up.
 
-    Example:
+    For example:
         nbs-fleet stop bo
     """
     found = find_team(team)
@@ -45,10 +45,10 @@ def stop(handle: Handles, *, timeout: Timeout = 60.0, json: Json = False, team: 
     return ask("stop", find_handles(found, handle), found, json=json, timeout=timeout)
 
 
-def start(handle: Handles, *, timeout: Timeout = 60.0, json: Json = False, team: TeamName = None) -> int:
+def start(handle: Handles, *, timeout: Timeout = MINUTE, json: Json = False, team: TeamName = None) -> int:
     """Start agents that were stopped or have failed; one that runs is left alone.
 
-    Example:
+    For example:
         nbs-fleet start bo
     """
     found = find_team(team)

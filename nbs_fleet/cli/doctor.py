@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
+import typer
+
 from nbs_fleet.cli import checks, checks_teams, output
 from nbs_fleet.cli.checks import Check
 from nbs_fleet.cli.output import Piece, Span
-from nbs_fleet.cli.params import Json, arg
+from nbs_fleet.cli.params import Json
 from nbs_fleet.errors import MissingError
 from nbs_fleet.launch import registry
 from nbs_fleet.spec.team import Agent
@@ -16,7 +18,9 @@ from nbs_fleet.spec.team import Agent
 MISSING = MissingError.exit_code
 STYLES = {"ok": "green", "warn": "yellow", "bad": "red"}
 
-TeamFile = Annotated[str | None, arg("FILE", "a team file: its clients and paths are checked too", complete="file")]
+TeamFile = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="a team file: its clients and paths are checked too")
+]
 
 
 def doctor(file: TeamFile = None, *, json: Json = False) -> int:

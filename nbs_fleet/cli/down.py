@@ -5,29 +5,36 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
+import typer
+
 from nbs_fleet.cli import output
 from nbs_fleet.cli.control import ask
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import find_handles, find_team
-from nbs_fleet.cli.params import Json, Only, TeamName, arg, opt
+from nbs_fleet.cli.params import Json, Only, Span, TeamName, span
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import rundir
 from nbs_fleet.launch.processes import environ_of
-from nbs_fleet.spec.units import seconds
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.take_down import take_down
 
-FileOrNone = Annotated[str | None, arg("FILE", "the team file; default: the team found from here", complete="file")]
-Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long a client may take to leave")]
-Purge = Annotated[bool, opt("--purge", help="remove stories, captures and sessions' records as well")]
+FileOrNone = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="the team file; default: the team found from here")
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="TIME", parser=span, help="how long a client may take to leave")
+]
+Purge = Annotated[bool, typer.Option("--purge", help="remove stories, captures and sessions' records as well")]
+
+TEN_SECONDS = Span(10)
 
 
 def down(
     file: FileOrNone = None,
     *,
-    only: Only = (),
-    timeout: Timeout = 10.0,
+    only: Only = None,
+    timeout: Timeout = TEN_SECONDS,
     purge: Purge = False,
     json: Json = False,
     team: TeamName = None,
@@ -36,7 +43,7 @@ def down(
 
     A team that is not up is no error. Stories and captures stay unless --purge is given.
 
-    Example:
+    For example:
         nbs-fleet down
         nbs-fleet down --only bo
         nbs-fleet down --purge

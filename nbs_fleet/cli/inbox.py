@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
+import typer
 from msgspec import Struct
 
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.guard import PERSON, speaker
 from nbs_fleet.cli.lookup import Found, find_handle, find_handles, find_team, handles_of, meant
-from nbs_fleet.cli.params import Json, TeamName, arg, count, opt
+from nbs_fleet.cli.params import Json, TeamName, offer_handles
 from nbs_fleet.cli.send import PLACES
 from nbs_fleet.errors import FleetError, UnknownNameError
 from nbs_fleet.launch.messages import Mailbox, Parcel
@@ -21,12 +22,18 @@ from nbs_fleet.supervisor.status import iso
 RUNG = "inbox"
 """How a message got in that the agent itself marked as done."""
 
-Whose = Annotated[str | None, arg("HANDLE", "the agent; default: yourself, or for a person all", complete="handle")]
-Number = Annotated[int, opt("-n", help="this many of the last that ended", metavar="N", parse=count)]
-Id = Annotated[str, arg("ID", "the message")]
-Ids = Annotated[tuple[str, ...], arg("ID", "the messages")]
+Whose = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="HANDLE", help="the agent; default: yourself, or for a person all", autocompletion=offer_handles
+    ),
+]
+Number = Annotated[int, typer.Option("-n", metavar="N", min=0, help="this many of the last that ended")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="the message")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="the messages")]
 As = Annotated[
-    str | None, opt("--as", metavar="HANDLE", help="for this agent; an agent needs no --as", complete="handle")
+    str | None,
+    typer.Option("--as", metavar="HANDLE", help="for this agent; an agent needs no --as", autocompletion=offer_handles),
 ]
 
 

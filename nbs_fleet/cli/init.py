@@ -6,9 +6,10 @@ import os
 import re
 from typing import Annotated
 
+import typer
+
 from nbs_fleet.cli import output
 from nbs_fleet.cli.lookup import meant
-from nbs_fleet.cli.params import arg, opt
 from nbs_fleet.errors import FleetError, UnknownNameError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.resources import data_dir, packaged
@@ -16,10 +17,19 @@ from nbs_fleet.resources import data_dir, packaged
 DEFAULT = "demo"
 _END = ".yaml"
 
-Target = Annotated[str, arg("FILE", "where to write it", complete="file")]
-Template = Annotated[str, opt("--template", "-t", metavar="T", help="which team to begin with", complete="template")]
-Force = Annotated[bool, opt("--force", help="overwrite files that are there")]
-ListThem = Annotated[bool, opt("--list", help="list the templates and write nothing")]
+
+def templates() -> tuple[str, ...]:
+    """The names of the packaged teams."""
+    return tuple(name.removesuffix(_END) for name in packaged("teams", ends=(_END,)))
+
+
+Target = Annotated[str, typer.Argument(metavar="FILE", help="where to write it")]
+Template = Annotated[
+    str,
+    typer.Option("--template", "-t", metavar="T", help="which team to begin with", autocompletion=templates),
+]
+Force = Annotated[bool, typer.Option("--force", help="overwrite files that are there")]
+ListThem = Annotated[bool, typer.Option("--list", help="list the templates and write nothing")]
 
 
 def init(
@@ -42,11 +52,6 @@ def init(
     for path, text in files.items():
         _write(path, text)
     output.say(f"wrote {', '.join(files)}; next: nbs-fleet validate {file}, then nbs-fleet up {file}")
-
-
-def templates() -> tuple[str, ...]:
-    """The names of the packaged teams."""
-    return tuple(name.removesuffix(_END) for name in packaged("teams", ends=(_END,)))
 
 
 def rendered(template: str, file: str) -> dict[str, str]:

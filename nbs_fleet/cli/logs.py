@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import typer
+
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.lookup import Found, find_handles, find_team, handles_of
 from nbs_fleet.cli.output import Piece, Span
-from nbs_fleet.cli.params import TeamName, arg, count, opt
+from nbs_fleet.cli.params import TeamName, offer_handles
 from nbs_fleet.cli.stories import Line, Tail, last
 
 TEAM = "team"
@@ -22,11 +24,14 @@ VALUES = ("text", "why", "error", "detail")
 HIDDEN = ("at", "what", "handle", "lines", "code", "signal", "mono")
 """Keys that a person is not shown: the text says it, or `why` and `--json` do."""
 
-Some = Annotated[str | None, arg("HANDLE", "one agent; default: the team and all agents", complete="handle")]
-Follow = Annotated[bool, opt("-f", "--follow", help="go on until Ctrl-C")]
-Number = Annotated[int, opt("-n", help="this many of the last entries; 0: all", metavar="N", parse=count)]
-All = Annotated[bool, opt("-a", "--all", help="every observation and decision too (as --json has them)")]
-Lines = Annotated[bool, opt("--json", help="print one JSON object per line, with everything")]
+Some = Annotated[
+    str | None,
+    typer.Argument(metavar="HANDLE", help="one agent; default: the team and all agents", autocompletion=offer_handles),
+]
+Follow = Annotated[bool, typer.Option("-f", "--follow", help="go on until Ctrl-C")]
+Number = Annotated[int, typer.Option("-n", metavar="N", min=0, help="this many of the last entries; 0: all")]
+All = Annotated[bool, typer.Option("-a", "--all", help="every observation and decision too (as --json has them)")]
+Lines = Annotated[bool, typer.Option("--json", help="print one JSON object per line, with everything")]
 
 
 def logs(

@@ -1,164 +1,104 @@
-"""How a command's typed signature declares its command line: markers, and the help made of them."""
+"""Parameters that several commands share, and how their values are read and completed."""
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
-from types import NoneType, UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Struct
+import typer
 
 from nbs_fleet.spec.units import duration, seconds
 
-HELP_WIDTH = 100
+T = TypeVar("T")
 
 
-class Param(Struct, frozen=True):
-    """The marker of one parameter. Without `flags` it is positional.
+def worded(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A parser for typer that says why: typer drops the message of a ValueError."""
 
-    `parse` turns its text into a value and raises ValueError with a message; `complete` names what the shell
-    offers for it: `handle`, `team`, `template` or `file`.
-    """
+    def parsed(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(f'"{text}" {error}') from None
 
-    help: str
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-    parse: Callable[[str], Any] | None = None
-    choices: tuple[str, ...] = ()
-    complete: str = ""
+    return parsed
 
 
-def arg(
-    metavar: str,
-    text: str,
-    *,
-    parse: Callable[[str], Any] | None = None,
-    choices: tuple[str, ...] = (),
-    complete: str = "",
-) -> Param:
-    """A positional parameter. `tuple[str, ...]` takes one or more; with the default `()`, any number."""
-    return Param(text, (), metavar, parse, choices, complete)
+class Span(float):
+    """A span of time in seconds; help shows it as people write it."""
+
+    def __str__(self) -> str:
+        return duration(self)
 
 
-def opt(
-    *flags: str,
-    help: str,  # noqa: A002  # reads as what it is at each use
-    metavar: str | None = None,
-    parse: Callable[[str], Any] | None = None,
-    choices: tuple[str, ...] = (),
-    complete: str = "",
-) -> Param:
-    """An option. `bool` takes no value (a second flag `--no-...` sets False); `tuple[str, ...]` takes A,B and repeats."""
-    return Param(help, flags, metavar, parse, choices, complete)
+def span(value: str | float) -> Span:
+    """Read `90s` or `1h30m`; a default comes as the number that it is. Raises typer.BadParameter."""
+    return Span(worded(seconds)(value) if isinstance(value, str) else value)
 
 
-def count(text: str) -> int:
-    """A whole number, zero or more."""
-    if not text.isascii() or not text.isdigit():
-        raise ValueError("is not a whole number")
-    return int(text)
+def split_commas(values: list[str] | None) -> list[str] | None:
+    """The parts of `A,B`, of all times that an option was given; raises typer.BadParameter where none is left."""
+    if not values:
+        return None
+    parts = [part.strip() for value in values for part in value.split(",")]
+    named = [part for part in parts if part]
+    if not named:
+        raise typer.BadParameter("it names nobody")
+    return named
 
 
-Json = Annotated[bool, opt("--json", help="print JSON (one object, schema 1)")]
+def offer_handles(context: typer.Context) -> list[str]:
+    """The handles that a shell offers: those of the team that is meant, or none."""
+    from nbs_fleet.cli import lookup
+
+    return _offer(lambda: lookup.handles_of(lookup.find_team(context.params.get("team"))))
+
+
+def offer_more_handles(context: typer.Context, incomplete: str) -> list[str]:
+    """The same for `A,B`: the last part is completed, the parts before it stay."""
+    before = incomplete[: incomplete.rfind(",") + 1]
+    return [before + handle for handle in offer_handles(context)]
+
+
+def offer_teams() -> list[str]:
+    """The names of this person's teams."""
+    from nbs_fleet.cli import lookup
+
+    return _offer(lambda: sorted({found.team for found in lookup.teams()}))
+
+
+def _offer(look: Callable[[], Any]) -> list[str]:
+    from nbs_fleet.errors import FleetError
+
+    try:
+        return list(look())
+    except FleetError:
+        return []
+
+
+MINUTE = Span(60)
+
+Json = Annotated[bool, typer.Option("--json", help="print JSON (one object, schema 1)")]
 TeamName = Annotated[
-    str | None, opt("--team", metavar="NAME|FILE", help="the team; default: the one found from here", complete="team")
+    str | None,
+    typer.Option(
+        "--team",
+        metavar="NAME|FILE",
+        help="the team; default: the one found from here",
+        autocompletion=offer_teams,
+    ),
 ]
-Handle = Annotated[str, arg("HANDLE", "the agent", complete="handle")]
-Handles = Annotated[tuple[str, ...], arg("HANDLE", "the agents", complete="handle")]
+Handle = Annotated[str, typer.Argument(metavar="HANDLE", help="the agent", autocompletion=offer_handles)]
+Handles = Annotated[list[str], typer.Argument(metavar="HANDLE...", help="the agents", autocompletion=offer_handles)]
 Only = Annotated[
-    tuple[str, ...], opt("--only", metavar="H,..", help="these agents only; touches nobody else", complete="handle")
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="H,..",
+        help="these agents only; touches nobody else",
+        callback=split_commas,
+        autocompletion=offer_more_handles,
+    ),
 ]
-File = Annotated[str, arg("FILE", "the team file", complete="file")]
-
-
-class Field(Struct, frozen=True):
-    """One parameter of a command as declared: name, marker, plain type, default (or `required`)."""
-
-    name: str
-    param: Param
-    type: Any
-    default: Any = None
-    required: bool = False
-
-    @property
-    def many(self) -> bool:
-        """It takes several values."""
-        return get_origin(self.type) is tuple
-
-    @property
-    def label(self) -> str:
-        """How help and messages name it."""
-        if self.param.flags:
-            value = "" if self.type is bool else f" {self.param.metavar or self.name.upper()}"
-            return ", ".join(self.param.flags) + value
-        name = self.param.metavar or self.name.upper()
-        return f"{name}..." if self.many else name
-
-
-class Command(Struct, frozen=True):
-    """One command, ready to parse and run. `name` may have two words."""
-
-    name: str
-    run: Callable[..., int | None]
-    about: str
-    examples: tuple[str, ...]
-    fields: tuple[Field, ...]
-
-
-def command(name: str, run: Callable[..., int | None]) -> Command:
-    """The command declared by this function's signature and docstring."""
-    about, examples, *_ = [*re.split(r"\n(?:For example|Examples?):\n", inspect.cleandoc(run.__doc__ or "")), ""]
-    lines = tuple(line.strip() for line in examples.splitlines() if line.strip())
-    fields = tuple(_field(p) for p in inspect.signature(run, eval_str=True).parameters.values())
-    return Command(name, run, about.strip(), lines, fields)
-
-
-def _field(parameter: inspect.Parameter) -> Field:
-    kind, param = get_args(parameter.annotation)
-    if get_origin(kind) is UnionType:
-        kind = next(t for t in get_args(kind) if t is not NoneType)
-    required = parameter.default is inspect.Parameter.empty
-    return Field(parameter.name, param, kind, None if required else parameter.default, required)
-
-
-def usage(spec: Command) -> str:
-    """The command with its parameters, in brackets where they may be left out; broken into lines like a paragraph."""
-    start = f"usage: nbs-fleet {spec.name}"
-    lines = [start]
-    for field in spec.fields:
-        flags = "/".join(field.param.flags)
-        label = flags + field.label[len(", ".join(field.param.flags)) :]
-        part = label if field.required else f"[{label}]"
-        if len(lines[-1]) + 1 + len(part) > HELP_WIDTH:
-            lines.append(" " * len(start))
-        lines[-1] += f" {part}"
-    return "\n".join(lines)
-
-
-def rows(spec: Command) -> list[tuple[str, str]]:
-    """One row per parameter: how it is written, and what it means with its default."""
-    return [(field.label, _meaning(field)) for field in spec.fields]
-
-
-def _meaning(field: Field) -> str:
-    text = field.param.help
-    if field.param.choices:
-        *most, last = field.param.choices
-        text += f": {', '.join(most)} or {last}" if most else f": {last}"
-    default = field.default
-    if field.required or default in (None, (), "") or isinstance(default, bool):
-        return text
-    shown = duration(default) if field.param.parse is seconds else str(default)
-    return f"{text} (default {shown})"
-
-
-def help_text(spec: Command) -> str:
-    """What `--help` shows: usage, what it does, parameters, examples."""
-    left = [(label, text) for label, text in rows(spec)] + [("-h, --help", "show this")]
-    wide = max(len(label) for label, _ in left)
-    body = [usage(spec), "", spec.about, ""]
-    body += [f"  {label:<{wide}}  {text}" for label, text in left]
-    body += ["", "example:" if len(spec.examples) == 1 else "examples:", *(f"  {line}" for line in spec.examples)]
-    return "\n".join(body)
+File = Annotated[str, typer.Argument(metavar="FILE", help="the team file")]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="TIME", parser=span, help="how long to wait")]

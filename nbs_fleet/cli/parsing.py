@@ -1,118 +1,114 @@
-"""From the words of a command line to the keyword arguments of a command.
-
-Options may stand anywhere, as `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them.
-(argparse mixes up `--` with options between positionals, and its messages change with Python's version.)
-"""
+"""Command lines are parsed by typer: one group of all commands, each imported only when it is the one that is meant."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Any
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, cast
 
-from nbs_fleet.cli.params import Command, Field
+import typer
+import typer.completion
+import typer.main
+from typer.core import TyperCommand, TyperGroup
+
+from nbs_fleet.cli.app import ALIASES, COMMANDS, COMPLETE, GROUPS, PROGRAM, Entry, load
 from nbs_fleet.errors import UsageError
 
-HELP = ("-h", "--help")
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+END = f"{PROGRAM} COMMAND --help says more; {PROGRAM} --version says which version this is."
 
 
-class HelpWanted(Exception):  # noqa: N818  # a request, not an error
-    """`--help` stood on the command line."""
+def execute(argv: list[str]) -> int:
+    """Run one command line and return the exit code; raises UsageError and what the command raises."""
+    group = program()
+    try:
+        with group.make_context(PROGRAM, argv) as context:
+            return group.invoke(context) or 0
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.TyperException as error:
+        place = getattr(error, "ctx", None)
+        raise refusal(error, place.command_path if place else PROGRAM) from None
 
 
-def parse(spec: Command, argv: list[str]) -> dict[str, Any]:
-    """The keyword arguments for `spec.run`; raises UsageError or HelpWanted."""
-    words, end = argv, argv.index("--") if "--" in argv else len(argv)
-    if any(word in HELP for word in words[:end]):
-        raise HelpWanted
-    reader = _Reader(spec)
-    rest = reader.options(list(words[:end]))
-    reader.positionals(rest + words[end + 1 :])
-    return reader.values
+def complete() -> int:
+    """Answer the shell's completion script, which asks in the environment; returns the exit code."""
+    typer.completion.completion_init()  # type: ignore[attr-defined]  # typer.Typer() does it in the same way
+    try:
+        program().main([], prog_name=PROGRAM, complete_var=COMPLETE)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 1
 
 
-class _Reader:
-    """Collects the values of one command line."""
+def script(shell: str) -> str:
+    """The completion script of a shell."""
+    made: str = typer.completion.get_completion_script(  # type: ignore[attr-defined]
+        prog_name=PROGRAM, complete_var=COMPLETE, shell=shell
+    )
+    return made
 
-    def __init__(self, spec: Command) -> None:
-        self._spec = spec
-        self._flags = {flag: field for field in spec.fields for flag in field.param.flags}
-        self._given: set[str] = set()
-        self.values: dict[str, Any] = {field.name: field.default for field in spec.fields}
 
-    def options(self, words: list[str]) -> list[str]:
-        """Take the options out of these words; returns the others."""
-        others: list[str] = []
-        while words:
-            word = words.pop(0)
-            if not word.startswith("-") or word == "-":
-                others.append(word)
-                continue
-            flag, value = self._split(word)
-            field = self._flags.get(flag)
-            if field is None:
-                raise self._refuse(f"unknown option {flag}{self._near(flag)}")
-            if field.type is bool:
-                if value is not None:
-                    raise self._refuse(f"{flag} takes no value")
-                self.values[field.name] = not flag.startswith("--no-")
-                continue
-            if value is None:
-                if not words:
-                    raise self._refuse(f"{flag} needs a value: {field.label}")
-                value = words.pop(0)
-            self._take(field, flag, value)
-        return others
+def program() -> TyperGroup:
+    """All commands; their modules are not imported yet."""
+    root = _group(PROGRAM, "Launch teams of coding agents in tmux, and look after them.", END)
+    groups: dict[str, TyperGroup] = {}
+    names = {name: name for name in COMMANDS} | ALIASES
+    for name, meant in names.items():
+        first, _, second = name.partition(" ")
+        if second and first not in groups:
+            groups[first] = _group(first, GROUPS[first])
+            root.add_command(groups[first], first)
+        home = groups[first] if second else root
+        home.add_command(_Lazy(meant, COMMANDS[meant], hidden=name in ALIASES), second or first)
+    return root
 
-    def _split(self, word: str) -> tuple[str, str | None]:
-        if word.startswith("--"):
-            flag, equals, value = word.partition("=")
-            return flag, value if equals else None
-        return word[:2], word[2:] or None
 
-    def _near(self, flag: str) -> str:
-        near = get_close_matches(flag, [*self._flags, *HELP], 1)
-        return f"; did you mean {near[0]}?" if near else ""
+def _group(name: str, about: str, end: str | None = None) -> TyperGroup:
+    return TyperGroup(
+        name=name, help=about, epilog=end, options_metavar="", rich_markup_mode=None, context_settings=dict(SETTINGS)
+    )
 
-    def _take(self, field: Field, flag: str, text: str) -> None:
-        if not field.many:
-            self.values[field.name] = self._convert(field, flag, text)
-            return
-        parts = tuple(self._convert(field, flag, p) for p in (p.strip() for p in text.split(",")) if p)
-        before = self.values[field.name] if field.name in self._given else ()
-        self._given.add(field.name)
-        self.values[field.name] = before + parts
 
-    def positionals(self, words: list[str]) -> None:
-        """Give these words to the positional parameters, in order; raises UsageError where they don't fit."""
-        fields = [field for field in self._spec.fields if not field.param.flags]
-        for place, field in enumerate(fields):
-            if not words:
-                break
-            after = sum(1 for later in fields[place + 1 :] if later.required)
-            taken = max(1, len(words) - after) if field.many else 1
-            now, words = words[:taken], words[taken:]
-            values = tuple(self._convert(field, field.label, word) for word in now)
-            self.values[field.name] = values if field.many else values[0]
-            self._given.add(field.name)
-        missing = [field.label for field in fields if field.required and field.name not in self._given]
-        if missing:
-            raise self._refuse(f"missing {' and '.join(missing)}")
-        if words:
-            raise self._refuse(f'unexpected argument "{words[0]}"')
+class _Lazy(TyperCommand):
+    """A command of the table; asked for its context, it becomes the command that its module declares."""
 
-    def _convert(self, field: Field, name: str, text: str) -> Any:
-        choices = field.param.choices
-        if choices and text not in choices:
-            near = get_close_matches(text, choices, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise self._refuse(f'{name}: "{text}" is none of {", ".join(choices)}{meant}')
-        convert = field.param.parse or (int if field.type is int else float if field.type is float else str)
+    def __init__(self, meant: str, entry: Entry, *, hidden: bool) -> None:
+        super().__init__(meant, help=entry.summary, short_help=entry.summary, hidden=hidden, rich_markup_mode=None)
+        self._meant = meant
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         try:
-            return convert(text)
-        except ValueError as error:
-            why = str(error) if field.param.parse else "is not a number"
-            raise self._refuse(f'{name}: "{text}" {why}') from None
+            return command(self._meant).make_context(info_name, args, parent, **extra)
+        except typer.TyperException as error:
+            raise refusal(error, f"{parent.command_path} {info_name}") from None
 
-    def _refuse(self, why: str) -> UsageError:
-        name = f"nbs-fleet {self._spec.name}"
-        return UsageError(f"{name}: {why}", hint=f"see {name} --help")
+
+def command(name: str) -> TyperCommand:
+    """The command that the signature and the docstring of its function declare; imports its module."""
+    entry = COMMANDS[name]
+    settings: dict[str, Any] = dict(SETTINGS)
+    if entry.raw:
+        settings |= {"ignore_unknown_options": True, "allow_extra_args": True}
+        return TyperCommand(name, help=entry.summary, context_settings=settings, rich_markup_mode=None)
+    function = load(entry)
+    about, examples = described(function)
+    # The mark keeps the lines as they are.
+    end = "\n".join(("\b", "example:" if len(examples) == 1 else "examples:", *(f"  {line}" for line in examples)))
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, help=about, epilog=end, context_settings=settings)(function)
+    return cast("TyperCommand", typer.main.get_command(app))
+
+
+def described(function: Callable[..., Any]) -> tuple[str, tuple[str, ...]]:
+    """What the docstring of a command says, and its examples."""
+    about, examples, *_ = [*re.split(r"\nFor example:\n", inspect.cleandoc(function.__doc__ or "")), ""]
+    return about.strip(), tuple(line.strip() for line in examples.splitlines() if line.strip())
+
+
+def refusal(error: typer.TyperException, place: str) -> UsageError:
+    """Typer's refusal in our form: the command that refuses, why, where to read on."""
+    near = getattr(error, "possibilities", None)
+    why = f"{error.message}; did you mean {near[0]}?" if near else error.format_message().rstrip(".")
+    return UsageError(f"{place}: {why[:1].lower()}{why[1:]}", hint=f"see {place} --help")

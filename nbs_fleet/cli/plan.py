@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.output import Piece, Span
-from nbs_fleet.cli.params import File, Json, Only, opt
+from nbs_fleet.cli.params import File, Json, Only
 from nbs_fleet.cli.validate import warn
 from nbs_fleet.plan.types import Step, Verb
 
 if TYPE_CHECKING:
     from nbs_fleet.supervisor.prepare import Prepared
 
-Now = Annotated[bool, opt("--now", help="restart busy agents at once, not when next idle")]
-DriverName = Annotated[str | None, opt("--driver", metavar="NAME", help="play the whole team with this driver")]
+Now = Annotated[bool, typer.Option("--now", help="restart busy agents at once, not when next idle")]
+DriverName = Annotated[
+    str | None, typer.Option("--driver", metavar="NAME", help="play the whole team with this driver")
+]
 
 STYLES = {Verb.START: "green", Verb.RESTART: "yellow", Verb.STOP: "red", Verb.ORPHAN: "red", Verb.ADOPT: "cyan"}
 
 
-def plan(file: File, *, only: Only = (), now: Now = False, driver: DriverName = None, json: Json = False) -> None:
+def plan(file: File, *, only: Only = None, now: Now = False, driver: DriverName = None, json: Json = False) -> None:
     """Show what up would do with this file: per agent keep, start, restart (and why), stop, adopt.
 
     Nothing is started or written.
@@ -31,7 +35,7 @@ def plan(file: File, *, only: Only = (), now: Now = False, driver: DriverName = 
     """
     from nbs_fleet.supervisor.prepare import prepare
 
-    show(prepare(file, os.environ, only=only or None, now=now, driver=driver), json=json)
+    show(prepare(file, os.environ, only=tuple(only) if only else None, now=now, driver=driver), json=json)
 
 
 def show(prepared: Prepared, *, json: bool) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
+import typer
+
 from nbs_fleet.cli import output
 from nbs_fleet.cli.lookup import Found, find_team
-from nbs_fleet.cli.params import Json, TeamName, opt
+from nbs_fleet.cli.params import Json, TeamName
 from nbs_fleet.errors import UnknownNameError
 from nbs_fleet.model import AgentState
 from nbs_fleet.supervisor.client import Connection
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.status import AgentStatus, FleetStatus, attention, iso, row_json, span, status
 
-Watching = Annotated[bool, opt("--watch", "-w", help="show it again at each change, until Ctrl-C")]
+Watching = Annotated[bool, typer.Option("--watch", "-w", help="show it again at each change, until Ctrl-C")]
 
 HEADER = ("HANDLE", "ROLE", "DRIVER", "STATE", "SINCE", "UNREAD", "QUEUED", "RESTARTS")
 STYLES = {
@@ -33,7 +35,7 @@ RESTED = 3.0
 def ps(*, json: Json = False, watch: Watching = False, team: TeamName = None) -> None:
     """Show one row per agent: handle, role, driver, state and since when, what waits, restarts.
 
-    Example:
+    For example:
         nbs-fleet ps
         nbs-fleet ps --json
         nbs-fleet ps --watch

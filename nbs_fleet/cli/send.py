@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import typer
 from msgspec import Struct
 
 from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import require_person, speaker
 from nbs_fleet.cli.lookup import Found, find_handles, find_team
-from nbs_fleet.cli.params import Handle, Json, TeamName, arg, opt
+from nbs_fleet.cli.params import MINUTE, Handle, Json, TeamName, span, worded
 from nbs_fleet.errors import UsageError
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.model import Delivered, Message, MessageKind, Outcome, Priority
 from nbs_fleet.sidecar import wording
-from nbs_fleet.spec.units import duration, seconds
+from nbs_fleet.spec.units import duration
 from nbs_fleet.supervisor.store import read_record
 
 POLL = 30.0
@@ -41,14 +42,17 @@ def _type(text: str) -> str:
     return text
 
 
-Text = Annotated[tuple[str, ...], arg("TEXT", "what to say; - reads it from stdin, -- ends the options")]
-Type = Annotated[str, opt("--type", metavar="WORD", parse=_type, help="what kind of directive it is")]
-Urgency = Annotated[str, opt("--priority", choices=tuple(map(str, Priority)), help="how much it matters")]
-Wait = Annotated[bool, opt("--wait", help="wait until the agent's client acknowledged it")]
-Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long --wait waits")]
-Interrupt = Annotated[bool, opt("--interrupt", help="break off what the agent is doing (a person's)")]
-AsCommand = Annotated[bool, opt("--command", help="type it as it is, like /compact (a person's)")]
-Stdin = Annotated[bool, opt("--stdin", help="read the text from stdin")]
+Text = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TEXT...", help="what to say; - reads it from stdin, -- ends the options"),
+]
+Type = Annotated[str, typer.Option("--type", metavar="WORD", parser=worded(_type), help="what kind of directive it is")]
+Urgency = Annotated[Priority, typer.Option("--priority", help="how much it matters")]
+Wait = Annotated[bool, typer.Option("--wait", help="wait until the agent's client acknowledged it")]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="TIME", parser=span, help="how long --wait waits")]
+Interrupt = Annotated[bool, typer.Option("--interrupt", help="break off what the agent is doing (a person's)")]
+AsCommand = Annotated[bool, typer.Option("--command", help="type it as it is, like /compact (a person's)")]
+Stdin = Annotated[bool, typer.Option("--stdin", help="read the text from stdin")]
 
 
 class _Sent(Struct):
@@ -61,12 +65,12 @@ class _Sent(Struct):
 
 def send(
     handle: Handle,
-    text: Text = (),
+    text: Text = None,
     *,
     type: Type = "message",  # noqa: A002  # the option's name
-    priority: Urgency = "normal",
+    priority: Urgency = Priority.NORMAL,
     wait: Wait = False,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = MINUTE,
     interrupt: Interrupt = False,
     command: AsCommand = False,
     stdin: Stdin = False,
@@ -88,7 +92,7 @@ def send(
     handles = find_handles(found, [handle])
     if interrupt or command:
         require_person(found)
-    said, remarks = wording.clean(_text(text, stdin=stdin))
+    said, remarks = wording.clean(_text(tuple(text or ()), stdin=stdin))
     said = said.rstrip("\n")
     _check(said, command=command, type=type)
     sender = speaker(found)
@@ -105,7 +109,7 @@ def send(
             created=now,
             kind=kind,
             type=type,
-            priority=Priority(priority),
+            priority=priority,
             interrupt=interrupt,
             remarks=remarks,
         )

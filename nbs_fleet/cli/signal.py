@@ -7,11 +7,12 @@ import time
 from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import PERSON, speaker
 from nbs_fleet.cli.lookup import find_handle, find_team
-from nbs_fleet.cli.params import TeamName, arg
+from nbs_fleet.cli.params import TeamName
 from nbs_fleet.errors import FleetError, UsageError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.sidecar import wording
@@ -22,11 +23,16 @@ RIGHT = (
     'or nbs-fleet signal \'{"kind": "complete", "message": "..."}\''
 )
 
-Kind = Annotated[str, arg("SIGNAL", "complete, escalate or continue; or one JSON object with kind and message")]
-Words = Annotated[tuple[str, ...], arg("MESSAGE", "what to tell with it; -- ends the options")]
+Kind = Annotated[
+    str,
+    typer.Argument(metavar="SIGNAL", help="complete, escalate or continue; or one JSON object with kind and message"),
+]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="MESSAGE...", help="what to tell with it; -- ends the options")
+]
 
 
-def signal(kind: Kind, message: Words = (), *, team: TeamName = None) -> None:
+def signal(kind: Kind, message: Words = None, *, team: TeamName = None) -> None:
     """Say how things stand, from inside an agent: complete (done), escalate (a person is needed), continue.
 
     For example:
@@ -34,7 +40,7 @@ def signal(kind: Kind, message: Words = (), *, team: TeamName = None) -> None:
         nbs-fleet signal escalate which of the two schemas is right?
         nbs-fleet signal {"action":"continue"}
     """
-    word, text = parse(kind, message)
+    word, text = parse(kind, tuple(message or ()))
     found = find_team(team)
     who = speaker(found)
     if who == PERSON:

@@ -5,35 +5,37 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from nbs_fleet.cli import output, words
+from nbs_fleet.cli.params import MINUTE, File, Json, Only, Timeout
 from nbs_fleet.cli.waiting import Waited, follow, is_up
-from nbs_fleet.cli.params import File, Json, Only, opt
 from nbs_fleet.model import AgentState
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan, Step, Verb
-from nbs_fleet.spec.units import seconds
 from nbs_fleet.supervisor.bring_up import bring_up
-from nbs_fleet.supervisor.prepare import Prepared, prepare
+
+if TYPE_CHECKING:
+    from nbs_fleet.supervisor.prepare import Prepared
 
 READY, TIMED_OUT, INTERRUPTED, NOT_READY = 0, 124, 130, 5
 
-Wait = Annotated[bool, opt("--wait", "--no-wait", help="wait until each agent is ready or says why not")]
-Timeout = Annotated[float, opt("--timeout", metavar="TIME", parse=seconds, help="how long to wait")]
-DryRun = Annotated[bool, opt("--dry-run", help="show the steps; write and start nothing")]
-Attach = Annotated[bool, opt("--attach", help="go to the first agent's pane afterwards")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="wait until each agent is ready or says why not")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="show the steps; write and start nothing")]
+Attach = Annotated[bool, typer.Option("--attach", help="go to the first agent's pane afterwards")]
 DriverName = Annotated[
-    str | None, opt("--driver", metavar="NAME", help="play every agent with this driver; sim needs no account")
+    str | None, typer.Option("--driver", metavar="NAME", help="play every agent with this driver; sim needs no account")
 ]
-Now = Annotated[bool, opt("--now", help="restart changed agents at once, not when they are idle")]
+Now = Annotated[bool, typer.Option("--now", help="restart changed agents at once, not when they are idle")]
 
 
 def up(
     file: File,
     *,
-    only: Only = (),
+    only: Only = None,
     wait: Wait = True,
-    timeout: Timeout = 60.0,
+    timeout: Timeout = MINUTE,
     dry_run: DryRun = False,
     attach: Attach = False,
     driver: DriverName = None,
@@ -44,16 +46,20 @@ def up(
 
     Exit 0: all ready; 5: some are blocked, backing off or failed; 124: some are still starting.
 
-    Example:
+    For example:
         nbs-fleet up teams/review.yaml
         nbs-fleet up teams/review.yaml --only ana,bo --timeout 2m
         nbs-fleet up teams/review.yaml --driver sim
     """
+    # Checking a team file takes pydantic, which --help need not wait for.
+    from nbs_fleet.supervisor.prepare import prepare
+
     began = time.monotonic()
-    prepared = prepare(file, os.environ, only=only or None, now=now, driver=driver)
+    chosen_only = tuple(only or ())
+    prepared = prepare(file, os.environ, only=chosen_only or None, now=now, driver=driver)
     for warning in prepared.warnings:
         output.note(output.Span("warning: ", "yellow"), warning)
-    chosen = handles_of(prepared, only)
+    chosen = handles_of(prepared, chosen_only)
     if dry_run:
         show_steps(prepared, json=json)
         return READY
@@ -149,11 +155,7 @@ def _outcome(record: AgentRecord, step: Step | None, took: float) -> tuple[str, 
     if record.pending and record.ready:
         return "kept", "yellow", f"restarts when idle: {record.pending}"
     if record.ready:
-        if step is not None and step.verb is Verb.RESTART:
-            return "restarted", "green", ", ".join(step.reasons)
-        if step is not None and step.verb in (Verb.KEEP, Verb.ADOPT):
-            return "kept", "dim", ""
-        return "ready", "green", f"{took:.1f} s"
+        return _success(step, took)
     if record.state is AgentState.BLOCKED:
         return "blocked", "yellow", f"{record.blocked} dialog    nbs-fleet attach {record.handle}"
     if record.state in (AgentState.FAILED, AgentState.BACKOFF, AgentState.STOPPED):
@@ -162,6 +164,14 @@ def _outcome(record: AgentRecord, step: Step | None, took: float) -> tuple[str, 
         last = f": {end.lines[-1].strip()}" if end and end.lines else ""
         return str(record.state), "red", f"{why}{last}    nbs-fleet why {record.handle}"
     return "starting", "yellow", record.detail
+
+
+def _success(step: Step | None, took: float) -> tuple[str, str, str]:
+    if step is not None and step.verb is Verb.RESTART:
+        return "restarted", "green", ", ".join(step.reasons)
+    if step is not None and step.verb in (Verb.KEEP, Verb.ADOPT):
+        return "kept", "dim", ""
+    return "ready", "green", f"{took:.1f} s"
 
 
 def _summary(plan: Plan, waited: Waited, took: float, *, json: bool) -> int:

@@ -53,6 +53,8 @@ def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
         return (key,) if key else walk(dialog, index)
     if dialog.kind is BlockedKind.SETUP and wish == "accept":
         return ("Enter",)  # the theme under the cursor; the page of security notes
+    if dialog.kind is BlockedKind.PLAN and wish == "deny":
+        return ("Escape",)  # no line refuses without a text; Escape does, and ends the turn
     if dialog.kind is BlockedKind.MCP and dialog.options and not any(option.key for option in dialog.options):
         return {"accept": ("Enter",), "deny": ("Escape",)}.get(wish)  # ticked boxes: take them all, or none
     return None

@@ -84,6 +84,8 @@ def find_box(rows: tuple[str, ...]) -> Box | None:
     below = end + 1
     while below < len(rows) and _RULE.match(rows[below]):
         below += 1
+    if any(_ANY_RULE.match(row) for row in rows[below:]):
+        return None  # an older frame, with something newer drawn below it
     first = _PROMPT.match(rows[start])
     text = (first["text"] or first["queued"] or "") if first else ""
     lines = (text, *(row.removeprefix("  ") for row in rows[start + 1 : end]))

@@ -106,7 +106,7 @@ class Claudeless:
 
     name: str = "claudeless"
     program: str = "claudeless"
-    capabilities: Capabilities = Capabilities(resume=True, session_id=True, hooks=True, stop_block=True)
+    capabilities: Capabilities = Capabilities(resume=True, session_id=True, hooks=True, stop_block=True, paste=False)
     min_version: tuple[int, ...] | None = (0, 2, 0)
     stop_signals: tuple[str, ...] = ("TERM",)
     start_seconds: float = 5.0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+FRONT = "nbs-hook"
+PROGRAM = "nbs-hook.py"
+COMPILED = "nbs-hook.pyc"
+
 _FRONT = """\
 #!/bin/sh
 # What a client's hooks call. `nbs-fleet up` writes this file; changes made here are lost.
@@ -92,7 +96,12 @@ if [ "$event" = UserPromptSubmit ]; then
     esac
 fi
 if [ "$ask" ] && [ "$policy" ]; then
-    @PYTHON@ -I -S "$NBS_FLEET_RUN/bin/nbs-hook.py" "$event" "$new" "$kept" </dev/null
+    # It takes the new file away before it says anything; a Python that can't run the one form runs the other.
+    for form in pyc py; do
+        if [ -e "$new" ]; then
+            @PYTHON@ -I -S "$NBS_FLEET_RUN/bin/nbs-hook.$form" "$event" "$new" "$kept" </dev/null
+        fi
+    done
     if [ ! -e "$new" ]; then exit 0; fi
 fi
 mv -f "$new" "$kept"

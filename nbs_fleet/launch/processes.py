@@ -130,7 +130,7 @@ async def end(
     watch = DeathWatch(on=source, interval=0.05)
     try:
         for name in signals:
-            living = trees.living(roots)
+            living = trees.living(proc for proc in roots if proc not in trees.spared)
             if not living:
                 break
             await _gone(_signal_all(living, name, source), timeout / len(signals), watch)

@@ -353,6 +353,8 @@ class App:
         if not self.view.items:
             empty = not any(not name.startswith(".") for name in os.listdir(session.cwd))
             self.view.add(Item("welcome", "fresh" if empty else "old"))
+        # The box is on screen before the state file says that it is there.
+        self.view.paint()
         self.refresh()
         if any(hook.event == "FileChanged" for hook in session.settings.hooks):
             from nbs_fleet.sim.watch import Watcher  # noqa: PLC0415 - only where there is something to watch

@@ -142,7 +142,7 @@ def test_what_is_taken_out_of_a_text_is_said_and_kept_for_the_story(
         (["ana", "\x1b"], "there is no text to send"),
         (["ana", "x", "--stdin"], "not from both"),
         (["ana", "x" * 100_001], "the text has 100,001 bytes; a message may have 100,000"),
-        (["ana", "x", "--type", "My Type"], 'nbs-fleet send: --type: "My Type" is no type'),
+        (["ana", "x", "--type", "My Type"], 'nbs-fleet send: invalid value for '--type': "My Type" is no type'),
         (["ana", "x", "--priority", "hihg"], "is none of critical, high, normal, low; did you mean high?"),
         (["ana", "compact", "--command"], '"compact" is no command of a client'),
         (["ana", "/compact", "--command", "--type", "x"], "a command is typed as it is: it has no --type"),

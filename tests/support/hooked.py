@@ -33,7 +33,7 @@ class Hooked:
             (self.agent / name).mkdir(parents=True)
         (run / "bin").mkdir()
         for name, text in programs(sys.executable).items():
-            (run / "bin" / name).write_text(text, encoding="utf-8")
+            (run / "bin" / name).write_bytes(text if isinstance(text, bytes) else text.encode())
             (run / "bin" / name).chmod(0o700)
         if policy is not None:
             self.set_policy(policy)
