@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from nbs_fleet.cli.app import ALIASES, COMMANDS, COMPLETE, GROUPS, PROGRAM, Entry, load
 from nbs_fleet.errors import UsageError
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 END = f"{PROGRAM} COMMAND --help says more; {PROGRAM} --version says which version this is."
 
 
@@ -86,18 +86,21 @@ class _Lazy(TyperCommand):
 
 
 def command(name: str) -> TyperCommand:
-    """The command that the signature and the docstring of its function declare; imports its module."""
+    """A command of the table; imports its module."""
     entry = COMMANDS[name]
-    settings: dict[str, Any] = dict(SETTINGS)
     if entry.raw:
-        settings |= {"ignore_unknown_options": True, "allow_extra_args": True}
+        settings: dict[str, Any] = SETTINGS | {"ignore_unknown_options": True, "allow_extra_args": True}
         return TyperCommand(name, help=entry.summary, context_settings=settings, rich_markup_mode=None)
-    function = load(entry)
+    return declared(name, load(entry))
+
+
+def declared(name: str, function: Callable[..., Any]) -> TyperCommand:
+    """The command that the signature and the docstring of a function declare."""
     about, examples = described(function)
     # The mark keeps the lines as they are.
     end = "\n".join(("\b", "example:" if len(examples) == 1 else "examples:", *(f"  {line}" for line in examples)))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, help=about, epilog=end, context_settings=settings)(function)
+    app.command(name, help=about, epilog=end, context_settings=dict(SETTINGS))(function)
     return cast("TyperCommand", typer.main.get_command(app))
 
 

@@ -76,6 +76,12 @@ def tree(proc: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
     return trees.living(trees.found)
 
 
+def dead_children(parent: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
+    """The zombies among the children of a process: dead, and not yet collected by it."""
+    rows = (on or table()).rows()
+    return tuple(row.proc for row in rows if row.parent == parent.pid and row.zombie)
+
+
 def in_run(
     run: str, exclude: Collection[int] = (), *, handle: str | None = None, on: Table | None = None
 ) -> tuple[ProcId, ...]:

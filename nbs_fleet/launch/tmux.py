@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import libtmux
 
 _NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
+_DRAIN = 0.05
+"""Seconds that a server gets to read what a dead process has left in its terminal."""
 _DYING = 10.0
 """Seconds that an old server gets to be gone."""
 
@@ -44,6 +47,8 @@ class Tmux:
     def __init__(self, socket: str, conf: str = os.devnull) -> None:
         self.socket = socket
         self.conf = conf
+        self._zombies: dict[ProcId, float] = {}
+        """Dead children that the server has not collected, and since when that is known (monotonic seconds)."""
 
     def argv(self, *args: str) -> list[str]:
         """The full command line for a tmux command on this server (`-u`: UTF-8 in a C locale too)."""
@@ -187,14 +192,23 @@ class Tmux:
             with suppress(FileNotFoundError):
                 os.unlink(self.socket)
 
-    def nudge_sigchld(self) -> bool:
-        """Let the server look for dead children again; False if no server runs.
+    def nudge_sigchld(self, *, drained: bool = False) -> bool:
+        """Let the server look for dead children again, if it has any; whether it was told to.
 
         Debian's tmux 3.3a-3 misses most deaths by signal: the pane is dead, its status stays empty, its process
-        a zombie (measured: 19 of 20; 0 of 20 after this signal). Harmless elsewhere.
+        a zombie (measured: 19 of 20; 0 of 20 after this signal). But a server that is told before it has read a
+        pane's last output closes the pane without it. So it is told at once only with `drained` (the caller saw
+        the pane dead, that is read to its end), else when a child has been a zombie for some time. Call it again.
         """
         server = self._server()
-        return server is not None and processes.send_signal(server, "CHLD")
+        if server is None:
+            return False
+        now = time.monotonic()
+        zombies = processes.dead_children(server)
+        self._zombies = {proc: self._zombies.get(proc, now) for proc in zombies}
+        if not any(drained or now - since >= _DRAIN for since in self._zombies.values()):
+            return False
+        return processes.send_signal(server, "CHLD")
 
     def mend_socket(self, pid: int) -> None:
         """Ask the server `pid` to make its socket again after somebody removed the file (tmux does so on USR1)."""

@@ -42,6 +42,8 @@ class Parcel(Struct, frozen=True):
     """Enter was pressed a second time."""
     held: bool = False
     """Typed, and nothing proves that it arrived: shown to a person, and not typed again into the same client."""
+    via: str = "mail"
+    """The rung its token was last put on: a claimed token does not show it."""
     bells: int = 0
     wait_until: float = 0.0
     note: str = ""
@@ -217,7 +219,7 @@ def _proved(post: Post, event: Proved) -> tuple[Post, tuple[PostAction, ...]]:
     parcel = find(post, event.id)
     if parcel is None:
         return post, ()
-    rung = {"claimed": "mail", "mail": "mail", "inbox": "hook", "queue": "keys"}[parcel.place]
+    rung = {"claimed": parcel.via, "mail": "mail", "inbox": "hook", "queue": "keys"}[parcel.place]
     rest = tuple(p for p in post.parcels if p.message.id != event.id)
     return replace(post, parcels=rest), (Finish(event.id, Outcome.DELIVERED, rung, event.proof),)
 
@@ -342,9 +344,9 @@ def _advance(
         return parcel, (), typing
     rung = rung_for(parcel, post, view)
     if rung == "mail":
-        return replace(parcel, wait_until=now + BELL_SECONDS), (PutMail(message_id),), typing
+        return replace(parcel, via="mail", wait_until=now + BELL_SECONDS), (PutMail(message_id),), typing
     if rung == "hook":
-        return replace(parcel, wait_until=now + BELL_SECONDS), (PutInbox(message_id),), typing
+        return replace(parcel, via="hook", wait_until=now + BELL_SECONDS), (PutInbox(message_id),), typing
     if rung == "keys" and not typing:
         interrupt = parcel.message.interrupt and view.state is AgentState.BUSY
         return replace(parcel, typing=True), (Type(message_id, interrupt),), True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
 import tenacity
 
@@ -52,6 +52,12 @@ class Postman:
         self.mailbox, self._driver, self._keys, self._lock = mailbox, driver, keys, lock
         self._transcripts, self._tell, self._now = transcripts, tell, now
         self._read_to: dict[str, int] = {}
+
+    def open(self) -> delivery.Counted:
+        """Put the folders in order after whatever ended the sidecar before, and count."""
+        for token in self.mailbox.tidy():
+            self._tell("token removed", token=token, why="no message waits under this id")
+        return self.count()
 
     def count(self) -> delivery.Counted:
         """The messages as they lie on disk now."""
@@ -122,17 +128,20 @@ class Postman:
         message = self._message(message_id)
         if message is not None:
             text, broken = wording.for_mail(message.spoken())
-            self.mailbox.put_mail(message, text)
-            self.mailbox.ring()
-            self._tell("message mailed", id=message_id, sender=message.sender, text=message.text[:200], tags=broken)
+            if self.mailbox.put_mail(message, text):
+                self.mailbox.ring()
+                self._told(message, "message mailed", tags_broken=broken)
         return self.count()
 
     def _put_inbox(self, message_id: str) -> PostEvent:
         message = self._message(message_id)
-        if message is not None:
-            self.mailbox.put_inbox(message, message.spoken())
-            self._tell("message put out for a hook", id=message_id, sender=message.sender, text=message.text[:200])
+        if message is not None and self.mailbox.put_inbox(message, message.spoken()):
+            self._told(message, "message put out for a hook")
         return self.count()
+
+    def _told(self, message: Message, what: str, **more: Any) -> None:
+        text = wording.summary(message.text)
+        self._tell(what, id=message.id, sender=message.sender, text=text, removed=message.remarks, **more)
 
     async def _type(self, action: delivery.Type) -> delivery.Typed:
         """The key transaction: look, refuse or put aside what is in the way, paste, see it, Enter."""
@@ -145,7 +154,7 @@ class Postman:
             except FleetError as error:
                 result = "copy mode" if "copy mode" in error.message else error.message
         if result in ("sent", "taken"):
-            self._tell("message typed", id=action.id, sender=message.sender, text=message.text[:200])
+            self._told(message, "message typed")
         return delivery.Typed(action.id, result)
 
     async def _transaction(self, message: Message, *, interrupt: bool) -> str:

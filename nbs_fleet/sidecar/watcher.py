@@ -177,7 +177,7 @@ class Sidecar:
         self._agent_dir_changed("signal.json")
         # What hooks said while nobody listened comes first, then the messages it may have proved.
         self._spool_changed("")
-        self._loop.post(self._post.count())
+        self._loop.post(self._post.open())
         self._loop.post(delivery.Renewed(died=self.about.died))
         self._loop.post(Ticked(poll=True))
 

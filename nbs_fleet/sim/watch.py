@@ -76,8 +76,19 @@ class Watcher:
             return
         found[path] = (info.st_mtime_ns, info.st_size, info.st_ino)
 
+    def _alive(self, path: str) -> bool:
+        """Whether the folder there is still the one that is watched."""
+        fd = self.folders.get(path)
+        if fd is None:
+            return True
+        try:
+            return os.fstat(fd).st_ino == os.stat(path).st_ino
+        except OSError:
+            return False
+
     def look(self) -> None:
         """Something changed in one of the folders."""
+        self.paths = [path for path in self.paths if self._alive(path)]
         now = self._scan()
         for path in [path for path in self.known if path not in now]:
             del self.known[path]

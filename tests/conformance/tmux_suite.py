@@ -46,7 +46,7 @@ def settled(tmux: Any, pane: str) -> Pane | None:
     found: Pane | None = next((p for p in tmux.panes() if p.id == pane), None)
     if found is not None and found.dead and (found.status, found.signal) != (None, None):
         return found
-    tmux.nudge_sigchld()
+    tmux.nudge_sigchld(drained=found is not None and found.dead)
     return None
 
 

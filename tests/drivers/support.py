@@ -43,7 +43,9 @@ def words(reading: Reading) -> str:
     return f"{reading.state} {reading.blocked}" if reading.blocked else str(reading.state)
 
 
-def make_facts(*, resume: bool = False, has_prompt: bool = False, real_dir: str = "/srv/project", **given: Any) -> Facts:
+def make_facts(
+    *, resume: bool = False, has_prompt: bool = False, real_dir: str = "/srv/project", **given: Any
+) -> Facts:
     """Facts of one start; `given` are fields of the agent, `environ` the agent's environment."""
     environ = given.pop("environ", {})
     driver = given.pop("driver", "claude")

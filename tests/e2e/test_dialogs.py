@@ -16,6 +16,13 @@ def untrusted(fleet: Fleet) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "projects": {}}), encoding="utf-8")
 
 
+def unapproved(fleet: Fleet) -> None:
+    """Make the real client ask whether it may use the API key of its environment."""
+    path = fleet.client.config / ".claude.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**known, "customApiKeyResponses": {}}), encoding="utf-8")
+
+
 def agent(fleet: Fleet, **fields: object) -> dict[str, object]:
     """An agent whose client asks for trust at its start."""
     if fleet.client.name == "claude":
@@ -66,3 +73,22 @@ def test_a_bypass_warning_that_should_be_asked_is_not_answered(fleet: Fleet) -> 
     row = fleet.agent("ana")
     assert (row["state"], row["blocked"]) == ("blocked", "bypass")
     assert row["restarts"] == 0
+
+
+@pytest.mark.clients("claude")
+def test_an_api_key_dialog_waits_for_a_person(fleet: Fleet) -> None:
+    unapproved(fleet)
+    fleet.write_team([fleet.client.agent("ana")])
+    up = fleet.up()
+    assert up.code == 5, str(up)
+    row = fleet.agent("ana")
+    assert (row["state"], row["blocked"]) == ("blocked", "apikey")
+
+
+@pytest.mark.clients("claude")
+def test_an_api_key_dialog_is_accepted_where_the_file_says_so(fleet: Fleet) -> None:
+    unapproved(fleet)
+    fleet.write_team([fleet.client.agent("ana", prompt_text="hello")], dialogs={"apikey": "accept"})
+    up = fleet.up()
+    assert up.code == 0, str(up)
+    assert fleet.client.prompts(fleet.agent("ana", fleet.all_idle())["session_id"]) == ["hello"]

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fleet import Fleet, Json
+from tests.support.fleet import Fleet, Json, Result
 
 pytestmark = pytest.mark.clients("sim")
+
+
+def watched(fleet: Fleet, *args: str) -> tuple[Result, list[Json]]:
+    """Run a command and ask `ps` again and again meanwhile: how the command ended, and every answer."""
+    command = fleet.start(*args)
+    looks: list[Json] = []
+    while command.poll() is None:
+        seen = fleet.run("ps", "--team", fleet.team, "--json")
+        if seen.code == 0:
+            looks.append(seen.json())
+    return fleet.finish(command, *args), looks
 
 
 def test_an_agent_starts_when_those_it_depends_on_are_ready(fleet: Fleet) -> None:
@@ -22,22 +33,18 @@ def test_an_agent_starts_when_those_it_depends_on_are_ready(fleet: Fleet) -> Non
 
 def test_fifty_agents_come_up_idle_and_go_down(fleet: Fleet) -> None:
     fleet.write_team([fleet.client.agent("bo", count=50)])
-    command = fleet.start("up", str(fleet.file), "--timeout", "120s")
     handles = {f"bo-{number}" for number in range(1, 51)}
-    looks: list[Json] = []
-    while command.poll() is None:
-        seen = fleet.run("ps", "--team", fleet.team, "--json")
-        if seen.code == 0:
-            looks.append(seen.json())
-    up = fleet.finish(command, "up")
+    up, looks = watched(fleet, "up", str(fleet.file), "--timeout", "120s")
     assert up.code == 0, str(up)
-    assert all({row["handle"] for row in ps["agents"]} <= handles for ps in looks)
+    assert all({row["handle"] for row in ps["agents"]} == handles for ps in looks)
     assert all(row["pid"] is not None for ps in looks for row in ps["agents"] if row["state"] == "idle")
     last = fleet.all_idle(within=90)
     assert {row["handle"] for row in last["agents"]} == handles
     assert len(set(fleet.pids(last).values())) == 50
-    down = fleet.down("--timeout", "30s")
+    down, looks = watched(fleet, "down", "--team", fleet.team, "--timeout", "30s")
     assert down.code == 0, str(down)
+    assert all({row["handle"] for row in ps["agents"]} == handles for ps in looks)
+    assert all(row["pid"] is None for ps in looks for row in ps["agents"] if row["state"] == "stopped")
     assert fleet.leftovers() == []
 
 

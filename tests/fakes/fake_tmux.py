@@ -125,7 +125,7 @@ class FakeTmux:
         self.windows = []
         self._tidy()
 
-    def nudge_sigchld(self) -> bool:
+    def nudge_sigchld(self, *, drained: bool = False) -> bool:
         self.nudges += 1
         return self._server is not None
 

@@ -194,7 +194,7 @@ from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.model import Message, MessageKind
 from nbs_fleet.plan.paths import AgentPaths
 box = Mailbox(AgentPaths(sys.argv[1], ""))
-for number in range(40):
+for number in range(25):
     now = time.time()
     one = new_id(MessageKind.DIRECTIVE, now, secrets.randbits(64))
     box.accept(Message(one, "ana", sys.argv[2], f"{number}", now))
@@ -220,7 +220,7 @@ def test_eight_writers_and_a_reader_that_ends_messages_lose_none(box: Mailbox) -
     eventually(work, 60)
     accepted = [one for w in writers for one in w.communicate(timeout=10)[0].split()]
     assert [w.returncode for w in writers] == [0] * 8
-    assert len(set(accepted)) == len(accepted) == 8 * 40
+    assert len(set(accepted)) == len(accepted) == 8 * 25
     left = where(box).keys()
     assert ended | left == set(accepted)
     assert not ended & left
@@ -246,7 +246,7 @@ def raced(*works: Callable[[], object]) -> list[object]:
 
 
 def test_a_message_is_either_taken_or_taken_back(box: Mailbox) -> None:
-    for number in range(60):
+    for number in range(25):
         box.accept(message(number))
         box.put_mail(message(number), "x")
 
@@ -263,7 +263,7 @@ def test_a_message_is_either_taken_or_taken_back(box: Mailbox) -> None:
 
 
 def test_of_two_that_end_a_message_one_does(box: Mailbox) -> None:
-    for number in range(40):
+    for number in range(20):
         box.accept(message(number))
         box.put_mail(message(number), "x")
         one, other = raced(
@@ -278,7 +278,7 @@ def test_of_two_that_end_a_message_one_does(box: Mailbox) -> None:
 
 
 def test_who_ends_a_message_while_it_is_put_into_the_mail_leaves_no_token(box: Mailbox) -> None:
-    for number in range(40):
+    for number in range(20):
         box.accept(message(number))
         raced(
             partial(box.put_mail, message(number), "x"),

@@ -88,7 +88,13 @@ def test_skills_are_found_where_the_real_client_looks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "wanted"),
-    [("ls -l | head", True), ("sleep 3; echo done", True), ("touch x", False), ("ls > x", False), ("echo $(rm x)", False)],
+    [
+        ("ls -l | head", True),
+        ("sleep 3; echo done", True),
+        ("touch x", False),
+        ("ls > x", False),
+        ("echo $(rm x)", False),
+    ],
 )
 def test_only_commands_that_read_run_without_asking(command: str, wanted: bool) -> None:
     assert tools.read_only(command) is wanted
@@ -96,7 +102,14 @@ def test_only_commands_that_read_run_without_asking(command: str, wanted: bool) 
 
 @pytest.mark.parametrize(
     ("rule", "wanted"),
-    [("Bash", True), ("Bash(*)", True), ("Bash(git:*)", True), ("Bash(git status)", True), ("Bash(ls)", False), ("Edit", False)],
+    [
+        ("Bash", True),
+        ("Bash(*)", True),
+        ("Bash(git:*)", True),
+        ("Bash(git status)", True),
+        ("Bash(ls)", False),
+        ("Edit", False),
+    ],
 )
 def test_permission_rules_name_a_tool_and_what_it_may(rule: str, wanted: bool) -> None:
     assert tools.allowed_by((rule,), "Bash", {"command": "git status"}) is wanted

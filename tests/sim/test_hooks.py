@@ -69,7 +69,9 @@ def test_decisions_and_context_are_read() -> None:
     assert said("UserPromptSubmit", specific("UserPromptSubmit", additionalContext="news")).context == "news"
     denied = said("PreToolUse", specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="no"))
     assert (denied.permission, denied.reason) == ("deny", "no")
-    answered = said("PreToolUse", specific("PreToolUse", permissionDecision="allow", updatedInput={"answers": {"q": "a"}}))
+    answered = said(
+        "PreToolUse", specific("PreToolUse", permissionDecision="allow", updatedInput={"answers": {"q": "a"}})
+    )
     assert answered.updated == {"answers": {"q": "a"}}
     allowed = said("PermissionRequest", specific("PermissionRequest", decision={"behavior": "allow"}))
     assert allowed.decision == {"behavior": "allow"}

@@ -200,7 +200,9 @@ def test_what_was_said_in_mid_turn_is_matched_when_the_turns_are_over() -> None:
 
 
 def test_directives_come_after_the_rules_and_before_the_default() -> None:
-    model = Model(made({"responses": [rule({"type": "exact", "text": "rule"}, "ruled")], "default_response": "default"}))
+    model = Model(
+        made({"responses": [rule({"type": "exact", "text": "rule"}, "ruled")], "default_response": "default"})
+    )
     assert answer(model, "rule").text == "ruled"
     assert answer(model, "[[say scripted]]").text == "scripted"
     assert answer(model, "else").text == "default"

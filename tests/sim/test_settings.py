@@ -57,7 +57,9 @@ def test_a_settings_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         settings.sources({"HOME": str(tmp_path)}, str(tmp_path), ("/nonexistent.json",))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"permissions": {"defaultMode": "yes"}}', '{"hooks": {"Stop": [{"hooks": [{}]}]}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"permissions": {"defaultMode": "yes"}}', '{"hooks": {"Stop": [{"hooks": [{}]}]}}']
+)
 def test_a_faulty_file_is_left_out_whole(text: str) -> None:
     values, hooks, fault = settings.check("f", text)
     assert (values, hooks) == ({}, [])
@@ -70,7 +72,9 @@ def test_an_unknown_event_is_only_a_warning() -> None:
     assert (values["x"], hooks) == (1, [])
     assert fault is not None
     assert not fault.fatal
-    assert fault.problems[0].startswith('hooks.Stopp: Unknown hook event "Stopp" was ignored. Valid events: PreToolUse,')
+    assert fault.problems[0].startswith(
+        'hooks.Stopp: Unknown hook event "Stopp" was ignored. Valid events: PreToolUse,'
+    )
 
 
 def test_background_hooks_and_their_messages_are_read() -> None:

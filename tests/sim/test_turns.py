@@ -153,7 +153,7 @@ def test_escape_in_a_tool_kills_the_command_and_ends_the_turn(begin: Begin, tmp_
     client.until_status("idle")
     client.until(lambda: not Path(f"/proc/{pid}").exists())
     client.until_text("⎿ \xa0Interrupted · What should Claude do instead?")
-    client.until(lambda: kinds(client)[-1] == "user/text")
+    client.until(lambda: kinds(client)[-1:] == ["user/text"])
     assert client.lines()[-1]["message"]["content"][0]["text"] == "[Request interrupted by user for tool use]"
     assert client.ended() == 0
 
@@ -175,7 +175,7 @@ def test_a_streamed_reply_can_be_cut_in_the_middle(begin: Begin) -> None:
     client.until_text("● word word")
     client.send("\x03")
     client.until_status("idle")
-    client.until(lambda: kinds(client)[-1] == "user/text")
+    client.until(lambda: kinds(client)[-1:] == ["user/text"])
     assert client.lines()[-1]["message"]["content"][0]["text"] == "[Request interrupted by user]"
 
 
@@ -197,7 +197,10 @@ def test_a_stashed_draft_survives_a_prompt(begin: Begin) -> None:
     client.turn("injected")
     client.send("\r")
     client.until(lambda: client.ended() == 2)
-    assert [line["message"]["content"] for line in client.lines() if line["type"] == "user"] == ["injected", "half typed"]
+    assert [line["message"]["content"] for line in client.lines() if line["type"] == "user"] == [
+        "injected",
+        "half typed",
+    ]
 
 
 # --- dialogs
@@ -282,7 +285,9 @@ def test_feedback_on_a_plan_goes_to_the_model_and_the_mode_stays(begin: Begin) -
     client.say("[[tool EnterPlanMode {}]] [[plan]] [[tool ExitPlanMode {}]] [[say again]]")
     client.until_status("waiting")
     client.send("3")
+    client.until_text("❯ 3. Tell Claude")
     client.send("more tests")
+    client.until_text("❯ 3. more tests")
     client.send("\r")
     client.until(lambda: client.ended() == 1)
     assert "the user said:\\nmore tests" in client.heard()

@@ -24,7 +24,7 @@ Make = Callable[..., Server]
 def ended(server: Server, handle: str) -> Pane | None:
     pane = server.ours()[handle]
     if not pane.dead or (pane.status is None and pane.signal is None):
-        server.tmux.nudge_sigchld()
+        server.tmux.nudge_sigchld(drained=pane.dead)
         return None
     return pane
 

@@ -1,0 +1,206 @@
+"""The key transaction and the proofs, with a real mailbox and a played client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbs_fleet.drivers.base import Reading
+from nbs_fleet.drivers.claude import Claude
+from nbs_fleet.errors import TmuxError
+from nbs_fleet.launch.messages import Mailbox
+from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind, Outcome
+from nbs_fleet.plan.paths import AgentPaths
+from nbs_fleet.sidecar import delivery
+from nbs_fleet.sidecar.postman import Postman
+
+IDLE = Reading(AgentState.IDLE)
+BUSY = Reading(AgentState.BUSY)
+
+
+def draft(text: str) -> Reading:
+    return Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft=text)
+
+
+class Client:
+    """An input box: what is written shows, Enter empties it, Ctrl+S puts a draft aside."""
+
+    def __init__(self, reading: Reading = IDLE) -> None:
+        self.reading = reading
+        self.keys: list[str] = []
+        self.submitted: list[str] = []
+        self.stashed: str | None = None
+        self.swallows = 0
+        self.copy_mode = False
+
+    async def read(self) -> Reading:
+        return self.reading
+
+    async def press(self, *keys: str) -> None:
+        if self.copy_mode:
+            raise TmuxError("tmux send-keys: pane %1 is in copy mode or dead; no key was sent")
+        self.keys.extend(keys)
+        for key in keys:
+            if key == "C-s":
+                self.stashed, self.reading = self.reading.draft, IDLE
+            elif key == "Enter" and self.swallows:
+                self.swallows -= 1
+            elif key == "Enter" and self.reading.draft is not None:
+                self.submitted.append(self.reading.draft)
+                self.reading = draft(self.stashed) if self.stashed else IDLE
+                self.stashed = None
+
+    async def write(self, text: str) -> None:
+        if self.copy_mode:
+            raise TmuxError("tmux send-keys: pane %1 is in copy mode or dead; nothing was typed")
+        self.reading = draft((self.reading.draft or "") + text)
+
+
+class Office:
+    """A postman with everything it needs."""
+
+    def __init__(self, tmp_path: Path, client: Client) -> None:
+        agent = tmp_path / "ana"
+        self.paths = AgentPaths(str(agent), str(tmp_path / "ana.env"))
+        for folder in self.paths.folders:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        self.mailbox = Mailbox(self.paths)
+        self.client = client
+        self.transcript = tmp_path / "t.jsonl"
+        self.story: list[tuple[str, dict[str, Any]]] = []
+        self.postman = Postman(
+            self.mailbox,
+            Claude(),
+            client,
+            asyncio.Lock(),
+            transcripts=lambda: (str(self.transcript),),
+            tell=lambda what, **more: self.story.append((what, more)),
+            now=lambda: 5.0,
+        )
+
+    def accept(self, text: str = "hello", kind: MessageKind = MessageKind.DIRECTIVE) -> Message:
+        letter = "c" if kind is MessageKind.COMMAND else "d"
+        message = Message(f"{letter}-00000001-aaaaa", "ana", "bo", text, 1.0, kind=kind)
+        self.mailbox.accept(message)
+        return message
+
+    async def type(self, message: Message, *, interrupt: bool = False) -> str:
+        event = await self.postman.perform(delivery.Type(message.id, interrupt))
+        assert isinstance(event, delivery.Typed)
+        return event.result
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    return Office(tmp_path, Client())
+
+
+async def test_an_idle_client_gets_the_text_and_one_enter(office: Office) -> None:
+    message = office.accept("two\nlines;")
+    assert await office.type(message) == "sent"
+    assert office.client.submitted == [message.spoken()]
+    assert office.client.keys == ["Enter"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "why"),
+    [
+        (Reading(AgentState.BLOCKED, blocked=BlockedKind.PERMISSION), "dialog"),
+        (Reading(AgentState.BLOCKED, blocked=BlockedKind.TRUST), "dialog"),
+        (BUSY, "busy"),
+        (Reading(AgentState.UNKNOWN), "busy"),
+        (Reading(AgentState.COMPACTING), "busy"),
+    ],
+)
+async def test_nothing_is_typed_where_it_could_do_harm(tmp_path: Path, reading: Reading, why: str) -> None:
+    office = Office(tmp_path, Client(reading))
+    assert await office.type(office.accept()) == why
+    assert office.client.keys == []
+    assert office.client.submitted == []
+
+
+async def test_a_draft_is_put_aside_and_comes_back(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client(draft("half a thou")))
+    message = office.accept()
+    assert await office.type(message) == "sent"
+    assert office.client.submitted == [message.spoken()]
+    assert office.client.reading.draft == "half a thou"
+
+
+async def test_our_own_text_that_is_still_in_the_box_is_only_entered(office: Office) -> None:
+    message = office.accept()
+    office.client.reading = draft(message.spoken())
+    assert await office.type(message) == "sent"
+    assert office.client.submitted == [message.spoken()]
+
+
+async def test_a_second_enter_is_pressed_only_while_our_text_is_in_the_box(office: Office) -> None:
+    message = office.accept()
+    office.client.swallows = 1
+    await office.type(message)
+    assert office.client.submitted == []
+    await office.postman.perform(delivery.Enter(message.id))
+    assert office.client.submitted == [message.spoken()]
+    await office.postman.perform(delivery.Enter(message.id))
+    assert office.client.keys == ["Enter", "Enter"]
+
+
+async def test_a_person_in_copy_mode_is_left_there(office: Office) -> None:
+    office.client.copy_mode = True
+    assert await office.type(office.accept()) == "copy mode"
+
+
+async def test_an_interrupt_ends_with_escape(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client(BUSY))
+    assert await office.type(office.accept(), interrupt=True) == "sent"
+    assert office.client.keys == ["Enter", "Escape"]
+
+
+async def test_a_command_is_typed_as_it_is_and_counts_once_the_box_is_empty(office: Office) -> None:
+    message = office.accept("/compact", MessageKind.COMMAND)
+    assert await office.type(message) == "taken"
+    assert office.client.submitted == ["/compact"]
+
+
+async def test_mail_has_its_tags_broken_up_and_the_story_says_so(office: Office) -> None:
+    message = office.accept("a </system-reminder> b")
+    await office.postman.perform(delivery.PutMail(message.id))
+    (token,) = [p for p in Path(office.paths.mail).iterdir() if p.suffix == ".msg"]
+    assert "</system-reminder>" not in token.read_text()
+    assert office.story[-1][0] == "message mailed"
+    assert office.story[-1][1]["tags_broken"]
+
+
+async def test_a_finished_message_is_archived_with_its_proof(office: Office) -> None:
+    message = office.accept()
+    await office.postman.perform(delivery.Finish(message.id, Outcome.DELIVERED, "mail", "transcript"))
+    found = office.mailbox.find(message.id)
+    assert isinstance(found, Delivered)
+    assert (found.outcome, found.rung, found.proof) == (Outcome.DELIVERED, "mail", "transcript")
+    assert office.postman.count().found == ()
+
+
+def test_proofs_are_found_once_each_in_what_was_added(office: Office) -> None:
+    def line(**entry: Any) -> str:
+        return json.dumps(entry) + "\n"
+
+    office.transcript.write_text(
+        line(type="user", message={"role": "user", "content": "[nbs:d-1-a] message from bo:\nx"})
+        + line(type="queue-operation", operation="enqueue", content="[nbs:d-2-b] message from bo:\nx")
+        + line(type="assistant", message={"content": [{"type": "text", "text": "[nbs:d-3-c]"}]})
+        + line(type="user", message={"content": [{"type": "tool_result", "content": "[nbs:d-4-d]"}]})
+    )
+    assert office.postman.proofs() == ("d-1-a",)
+    assert office.postman.proofs() == ()
+    with office.transcript.open("a") as file:
+        queued = line(type="attachment", attachment={"type": "queued_command", "prompt": "[nbs:d-5-e] x"})
+        file.write(queued[:20])
+        file.flush()
+        assert office.postman.proofs() == ()
+        file.write(queued[20:])
+    assert office.postman.proofs() == ("d-5-e",)
+    assert office.postman.proofs(again=True) == ("d-1-a", "d-5-e")
