@@ -45,7 +45,7 @@ _BY_NAME: dict[str, ErrorKind] = {
 _RESET = re.compile(
     r"\b(?:resets?|reset at|try again at)\s+(?:at\s+)?"
     r"(?:(?P<month>[A-Z][a-z]{2})[a-z]*\s+(?P<day>\d{1,2}),?\s+(?:(?P<year>\d{4}),?\s+)?(?:at\s+)?)?"
-    r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap]m)"
+    r"(?P<hour>1[0-2]|0?[1-9])(?::(?P<minute>\d\d))?\s*(?P<half>[ap]m)"
     r"(?:\s*\((?P<zone>[^)]+)\))?",
     re.IGNORECASE,
 )

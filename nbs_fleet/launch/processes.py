@@ -73,7 +73,7 @@ def tree(proc: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
     parent is gone are in it too, also when `proc` itself is gone. This process and its ancestors never are.
     """
     trees = _Trees(on or table(), (proc,))
-    return trees.living(trees.found)
+    return trees.living(sorted(trees.found, key=lambda found: (found != proc, found.start, found.pid)))
 
 
 def dead_children(parent: ProcId, *, on: Table | None = None) -> tuple[ProcId, ...]:
@@ -183,7 +183,7 @@ class _Trees:
         # unless all are gone and a stranger leads a new one.
         families = self._families - strangers
         members = set(self._members) - strangers
-        left = [rows[pid] for pid in strangers if pid not in self._ours]
+        left = [row for pid, row in rows.items() if pid in strangers and pid not in self._ours]
         while grown := [r for r in left if r.parent in members or r.group in families or r.session in families]:
             for row in grown:
                 pid = row.proc.pid

@@ -129,7 +129,7 @@ def _hook(driver: Driver, at: float, path: str) -> HookSeen | None:
         if os.stat(path).st_size > HOOK_BYTES:
             return None
         with open(path, encoding="utf-8", errors="replace") as file:
-            news = driver.read_hook(file.read())
+            news = driver.read_hook(file.read(), at)
     except OSError:
         return None
     if news is None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import deque
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import tenacity
 from msgspec.structs import replace
@@ -28,12 +29,14 @@ from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Loaded, Save, Start
-from nbs_fleet.supervisor.prepare import Prepared
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.starter import Starter
 from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
 from nbs_fleet.supervisor.telling import tell
+
+if TYPE_CHECKING:
+    from nbs_fleet.supervisor.prepare import Prepared
 
 QUEUE_SECONDS = 120.0
 """How long an `up` or `down` waits for the one before it."""

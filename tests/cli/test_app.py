@@ -7,27 +7,27 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 
 from nbs_fleet import __version__
-from nbs_fleet.cli import app, params, parsing
+from nbs_fleet.cli import app, parsing
 from nbs_fleet.errors import FleetError, UnknownNameError
 from tests.support.cli_world import agent, call, make_team, write_record
 
-LISTED = [name for name, entry in app.COMMANDS.items() if entry.summary]
-PARSED = [name for name in LISTED if not app.COMMANDS[name].raw]
+PARSED = [name for name, entry in app.COMMANDS.items() if not entry.raw]
 HEAVY = ("typer", "click", "rich", "pydantic", "jinja2", "libtmux", "yaml", "psutil", "watchdog")
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """A command `ls` that raises."""
 
-    def run(_: list[str]) -> int:
+    def run(words: Annotated[list[str] | None, typer.Argument()] = None) -> int:
         raise error
 
-    monkeypatch.setitem(app.COMMANDS, "ls", app.Entry("", "", raw=True))
-    monkeypatch.setattr(app, "load", lambda _: run)
+    monkeypatch.setattr(parsing, "load", lambda _: run)
 
 
 def test_the_version_is_the_package_s() -> None:
@@ -39,54 +39,73 @@ def test_the_version_is_the_package_s() -> None:
 def test_help_lists_every_command_with_a_line(argv: list[str]) -> None:
     said = call(*argv)
     assert said.code == 0
-    for name in LISTED:
-        assert f"\n  {name} " in said.out
-    assert "__complete" not in said.out
+    for name, entry in app.COMMANDS.items():
+        first, _, second = name.partition(" ")
+        assert f"\n  {first} " in said.out
+        if second:
+            assert f"\n  {second} " in call(first, "--help").out
+        else:
+            assert entry.summary in said.out
+    assert "\n  status" not in said.out
 
 
 @pytest.mark.parametrize("name", PARSED)
 def test_each_command_s_help_has_examples_that_parse(name: str) -> None:
-    assert call(name, "--help").code == 0
-    spec = params.command(name, app.load(app.COMMANDS[name]))
-    assert spec.examples
-    for example in spec.examples:
+    said = call(*name.split(), "--help")
+    assert said.code == 0
+    examples = parsing.described(app.load(app.COMMANDS[name]))[1]
+    assert examples
+    for example in examples:
+        assert f"\n    {example}\n" in said.out
         program, *words = example.split()
         assert program == "nbs-fleet"
-        found, rest = app.find(words)
-        assert found == name
-        assert set(parsing.parse(spec, rest)) == {field.name for field in spec.fields}
+        assert words[: len(name.split())] == name.split()
+        command = parsing.command(name)
+        command.make_context(name, words[len(name.split()) :])  # raises what it refuses
 
 
 @pytest.mark.parametrize("name", PARSED)
 def test_each_parameter_is_explained(name: str) -> None:
-    for field in params.command(name, app.load(app.COMMANDS[name])).fields:
-        assert field.param.help, field.name
+    command = parsing.command(name)
+    context = command.make_context(name, [], resilient_parsing=True)
+    for param in command.get_params(context):
+        record = param.get_help_record(context)
+        assert record is not None
+        assert record[1].partition("[")[0].strip(), param.name
 
 
 @pytest.mark.parametrize(
-    ("argv", "message"),
+    ("argv", "place", "message"),
     [
-        (["pss"], 'unknown command "pss"; did you mean "ps"?'),
-        (["valdate", "x"], 'unknown command "valdate"; did you mean "validate"?'),
-        (["statu"], 'unknown command "statu"; did you mean "status"?'),
-        (["zzz"], 'unknown command "zzz"'),
-        (["--json", "ps"], "unknown option --json"),
+        (["pss"], "", "no such command 'pss'. Did you mean 'ps'?"),
+        (["valdate", "x"], "", "no such command 'valdate'. Did you mean 'validate'?"),
+        (["statu"], "", "no such command 'statu'. Did you mean 'status', 'start'?"),
+        (["zzz"], "", "no such command 'zzz'"),
+        (["--json", "ps"], "", "no such option: --json"),
+        (["inbox"], " inbox", "missing command"),
+        (["inbox", "lst"], " inbox", "no such command 'lst'. Did you mean 'list'?"),
+        (["inbox", "show"], " inbox show", "missing argument 'ID'"),
+        (["why", "ana", "--jsn"], " why", "no such option: --jsn; did you mean --json?"),
+        (["why", "ana", "bo"], " why", "got unexpected extra argument(s) (bo)"),
+        (["init", "-t"], " init", "option '-t' requires an argument"),
+        (["completion", "csh"], " completion", "invalid value for 'SHELL': 'csh' is not one of 'bash', 'zsh', 'fish'"),
     ],
 )
-def test_an_unknown_command_is_a_usage_error_with_the_nearest(argv: list[str], message: str) -> None:
+def test_a_wrong_command_line_is_a_usage_error_that_names_the_help(argv: list[str], place: str, message: str) -> None:
     said = call(*argv)
-    assert said.code == 2
-    assert said.out == ""
-    assert said.err.splitlines()[0] == f"error: nbs-fleet: {message}"
-    assert "hint: " in said.err
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"error: nbs-fleet{place}: {message}\nhint: see nbs-fleet{place} --help\n"
 
 
-def test_wrong_arguments_are_a_usage_error_that_names_the_help() -> None:
-    said = call("why", "ana", "--jsn")
-    assert said.code == 2
-    assert said.err == (
-        "error: nbs-fleet why: unknown option --jsn; did you mean --json?\nhint: see nbs-fleet why --help\n"
-    )
+def test_an_alias_is_the_command_itself() -> None:
+    assert call("status", "--help").out == call("ps", "--help").out.replace("nbs-fleet ps [", "nbs-fleet status [")
+
+
+def test_options_may_follow_what_they_are_about(tmp_path: Path) -> None:
+    make_team(tmp_path / "root", "review", (agent("ana"),))
+    first, last = call("why", "--json", "--team", "review", "ana"), call("why", "ana", "--json", "--team=review")
+    assert first.code == last.code == 0
+    assert (first.out, first.err) == (last.out, last.err)
 
 
 def test_a_known_error_shows_message_and_hint_and_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,15 +173,19 @@ def test_a_reader_that_goes_away_is_no_fault_of_ours() -> None:
     ("argv", "allowed"),
     [
         (["--version"], ()),
-        (["--help"], ()),
-        (["ls"], ()),
-        (["ps", "--json"], ()),
-        (["why", "ana"], ()),
-        (["logs"], ()),
-        (["completion", "bash"], ()),
-        (["attach", "ana"], ()),
         (["sim", "--version"], ()),
-        (["schema"], ("pydantic",)),
+        (["--help"], ("typer",)),
+        (["ls"], ("typer",)),
+        (["ps"], ("typer",)),
+        (["ps", "--json"], ("typer",)),
+        (["why", "ana"], ("typer",)),
+        (["logs"], ("typer",)),
+        (["completion", "bash"], ("typer",)),
+        (["attach", "ana"], ("typer",)),
+        (["stop", "nobody"], ("typer",)),
+        (["inbox", "list"], ("typer",)),
+        (["schema"], ("typer", "pydantic")),
+        *(([*name.split(), "--help"], ("typer",)) for name in PARSED),
     ],
 )
 def test_a_command_imports_no_heavy_module_it_does_not_need(
@@ -170,18 +193,30 @@ def test_a_command_imports_no_heavy_module_it_does_not_need(
 ) -> None:
     paths = make_team(tmp_path / "root", "review", (agent("ana"),))
     write_record(paths, "ana", since=1.0)
+    assert set(imported(argv, HEAVY)) <= set(allowed)
+
+
+def test_a_command_imports_no_other_command() -> None:
+    others = {entry.target.partition(":")[0] for name, entry in app.COMMANDS.items() if name != "why"}
+    assert imported(["why", "--help"], tuple(others)) == []
+    assert imported(["--help"], tuple(others)) == []
+    assert imported(["inbox", "--help"], tuple(others)) == []
+
+
+def imported(argv: list[str], modules: tuple[str, ...]) -> list[str]:
+    """Which of these modules a process has imported once it has run a command line."""
     code = (
         "import sys\nfrom nbs_fleet.cli import app\n"
         f"app.run({argv!r})\n"
-        f"print(*sorted(m for m in {HEAVY!r} if m in sys.modules), file=sys.stderr)"
+        f"print(*sorted(m for m in {modules!r} if m in sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True, stdin=subprocess.DEVNULL
     )
-    assert set(done.stderr.splitlines()[-1].split()) <= set(allowed)
+    return done.stderr.splitlines()[-1].split()
 
 
-def test_the_version_needs_neither_msgspec_nor_asyncio() -> None:
-    code = "import sys\nfrom nbs_fleet.cli import app\napp.run(['--version'])\nprint({'msgspec', 'asyncio'} & {*sys.modules})"
+def test_the_version_needs_neither_typer_nor_msgspec_nor_asyncio() -> None:
+    code = "import sys\nfrom nbs_fleet.cli import app\napp.run(['--version'])\nprint({'typer', 'msgspec', 'asyncio'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

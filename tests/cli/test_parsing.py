@@ -1,34 +1,45 @@
-"""From a typed signature to a command line: declaration, parsing, refusals, help."""
+"""From a typed signature to a command line, by typer: values, refusals, help."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbs_fleet.cli import params, parsing
-from nbs_fleet.cli.params import Handles, Json, Only, TeamName, arg, count, opt
-from nbs_fleet.errors import UsageError
-from nbs_fleet.spec.units import seconds
+from nbs_fleet.cli import parsing
+from nbs_fleet.cli.params import MINUTE, Handles, Json, Only, TeamName, Timeout, worded
 
-Wait = Annotated[bool, opt("--wait", "--no-wait", help="wait until it is ready")]
-Timeout = Annotated[float, opt("--timeout", help="how long to wait", metavar="TIME", parse=seconds)]
-Kind = Annotated[str, opt("--kind", help="which kind", choices=("soft", "hard"))]
+
+class Kind(StrEnum):
+    """Which kind."""
+
+    SOFT = "soft"
+    HARD = "hard"
+
+
+def even(text: str) -> str:
+    """A number that is even."""
+    if int(text) % 2:
+        raise ValueError("is odd")
+    return text
 
 
 def sample(
     handles: Handles,
     *,
-    only: Only = (),
-    wait: Wait = True,
-    timeout: Timeout = 60.0,
-    kind: Kind = "soft",
-    n: Annotated[int, opt("-n", help="how many", parse=count)] = 3,
+    only: Only = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait until it is ready")] = True,
+    timeout: Timeout = MINUTE,
+    kind: Annotated[Kind, typer.Option("--kind", help="which kind")] = Kind.SOFT,
+    n: Annotated[int, typer.Option("-n", metavar="N", min=0, help="how many")] = 3,
+    pairs: Annotated[str, typer.Option("--pairs", metavar="EVEN", parser=worded(even), help="how many")] = "2",
     team: TeamName = None,
     json: Json = False,
-) -> int:
+) -> dict[str, Any]:
     """Do it to some agents.
 
     It says more here.
@@ -37,117 +48,110 @@ def sample(
         nbs-fleet sample ana
         nbs-fleet sample ana bo --kind hard
     """
-    return 0
+    return locals()
 
 
-SAMPLE = params.command("sample", sample)
 HELP = """\
-usage: nbs-fleet sample HANDLE... [--only H,..] [--wait/--no-wait] [--timeout TIME] [--kind KIND]
-                        [-n N] [--team NAME|FILE] [--json]
+Usage: nbs-fleet sample [OPTIONS] {HANDLE...}
 
-Do it to some agents.
+  Do it to some agents.
 
-It says more here.
+  It says more here.
 
-  HANDLE...          the agents
-  --only H,..        these agents only; touches nobody else
-  --wait, --no-wait  wait until it is ready
-  --timeout TIME     how long to wait (default 1m)
-  --kind KIND        which kind: soft or hard (default soft)
-  -n N               how many (default 3)
-  --team NAME|FILE   the team; default: the one found from here
-  --json             print JSON (one object, schema 1)
-  -h, --help         show this
+Arguments:
+  HANDLE...  the agents  [required]
 
-examples:
-  nbs-fleet sample ana
-  nbs-fleet sample ana bo --kind hard"""
+Options:
+  --only H,..         these agents only; touches nobody else
+  --wait / --no-wait  wait until it is ready  [default: wait]
+  --timeout TIME      how long to wait  [default: 1m]
+  --kind <soft|hard>  which kind  [default: soft]
+  -n N                how many  [default: 3; x>=0]
+  --pairs EVEN        how many  [default: 2]
+  --team NAME|FILE    the team; default: the one found from here
+  --json              print JSON (one object, schema 1)
+  -h, --help          Show this message and exit.
+
+  examples:
+    nbs-fleet sample ana
+    nbs-fleet sample ana bo --kind hard"""
 DEFAULTS: dict[str, Any] = {
-    "handles": ("ana",),
-    "only": (),
+    "handles": ["ana"],
+    "only": None,
     "wait": True,
     "timeout": 60.0,
-    "kind": "soft",
+    "kind": Kind.SOFT,
     "n": 3,
+    "pairs": "2",
     "team": None,
     "json": False,
 }
+
+
+def values(argv: list[str]) -> dict[str, Any]:
+    """What the function gets."""
+    command = parsing.declared("sample", sample)
+    with command.make_context("nbs-fleet sample", argv) as context:
+        got: dict[str, Any] = command.invoke(context)
+    return got
 
 
 @pytest.mark.parametrize(
     ("argv", "given"),
     [
         (["ana"], {}),
-        (["ana", "bo"], {"handles": ("ana", "bo")}),
-        (["ana", "--json", "bo"], {"handles": ("ana", "bo"), "json": True}),
-        (["--only", "a, b,,", "--only=c", "ana"], {"only": ("a", "b", "c")}),
+        (["ana", "bo"], {"handles": ["ana", "bo"]}),
+        (["ana", "--json", "bo"], {"handles": ["ana", "bo"], "json": True}),
+        (["--only", "a, b,,", "--only=c", "ana"], {"only": ["a", "b", "c"]}),
         (["ana", "--no-wait"], {"wait": False}),
         (["ana", "--no-wait", "--wait"], {}),
         (["ana", "--timeout", "1.5m"], {"timeout": 90.0}),
-        (["ana", "-n5", "--kind=hard"], {"n": 5, "kind": "hard"}),
-        (["--team", "x", "--", "ana", "-b"], {"team": "x", "handles": ("ana", "-b")}),
+        (["ana", "-n5", "--kind=hard"], {"n": 5, "kind": Kind.HARD}),
+        (["--team", "x", "--", "ana", "-b"], {"team": "x", "handles": ["ana", "-b"]}),
+        (["-", "--pairs", "4"], {"handles": ["-"], "pairs": "4"}),
     ],
 )
 def test_words_become_typed_values(argv: list[str], given: dict[str, Any]) -> None:
-    assert parsing.parse(SAMPLE, argv) == DEFAULTS | given
+    assert values(argv) == DEFAULTS | given
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "missing HANDLE..."),
-        (["ana", "--jsno"], "unknown option --jsno; did you mean --json?"),
-        (["ana", "--js"], "unknown option --js; did you mean --json?"),
-        (["ana", "-x"], "unknown option -x"),
-        (["ana", "--team"], "--team needs a value: --team NAME|FILE"),
-        (["ana", "--timeout", "60"], '--timeout: "60" a duration needs a unit; did you mean 60s?'),
-        (["ana", "-n", "-1"], '-n: "-1" is not a whole number'),
-        (["ana", "-n", "x"], '-n: "x" is not a whole number'),
-        (["ana", "--kind", "sft"], '--kind: "sft" is none of soft, hard; did you mean soft?'),
-        (["ana", "--json=yes"], "--json takes no value"),
+        ([], "missing argument 'HANDLE...'"),
+        (["ana", "--jsno"], "no such option: --jsno; did you mean --json?"),
+        (["ana", "--js"], "no such option: --js; did you mean --json?"),
+        (["ana", "-x"], "no such option: -x"),
+        (["ana", "--team"], "option '--team' requires an argument"),
+        (
+            ["ana", "--timeout", "60"],
+            "invalid value for '--timeout': \"60\" a duration needs a unit; did you mean 60s?",
+        ),
+        (["ana", "--timeout", "1 min"], "invalid value for '--timeout': \"1 min\" is not a duration; did you mean 1m?"),
+        (["ana", "-n", "-1"], "invalid value for '-n': -1 is not in the range x>=0"),
+        (["ana", "-n", "x"], "invalid value for '-n': 'x' is not a valid int"),
+        (["ana", "--pairs", "3"], "invalid value for '--pairs': \"3\" is odd"),
+        (["ana", "--kind", "sft"], "invalid value for '--kind': 'sft' is not one of 'soft', 'hard'"),
+        (["ana", "--json=yes"], "option '--json' does not take a value"),
+        (["ana", "--only", ""], "invalid value for '--only': it names nobody"),
+        (["ana", "--only", " ,"], "invalid value for '--only': it names nobody"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_with_the_reason(argv: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        parsing.parse(SAMPLE, argv)
-    assert refused.value.message == f"nbs-fleet sample: {message}"
-    assert refused.value.hint == "see nbs-fleet sample --help"
+    with pytest.raises(typer.TyperException) as refused:
+        values(argv)
+    error = parsing.refusal(refused.value, "nbs-fleet sample")
+    assert error.message == f"nbs-fleet sample: {message}"
+    assert error.hint == "see nbs-fleet sample --help"
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["-h"], ["ana", "--help"], ["--help", "--jsno"]])
-def test_help_is_shown_even_where_the_rest_is_wrong(argv: list[str]) -> None:
-    with pytest.raises(parsing.HelpWanted):
-        parsing.parse(SAMPLE, argv)
-
-
-def test_help_says_what_how_and_gives_the_examples() -> None:
-    assert params.help_text(SAMPLE) == HELP
-
-
-def attach(
-    handle: Annotated[str, arg("HANDLE", "the agent")],
-    words: Annotated[tuple[str, ...], arg("TEXT", "what to say")],
-    last: Annotated[str | None, arg("LAST", "one more")] = None,
-) -> None:
-    """Take positionals of all kinds."""
-
-
-POSITIONAL = params.command("attach", attach)
-
-
-def test_positionals_are_filled_in_order_and_many_leaves_what_others_need() -> None:
-    assert parsing.parse(POSITIONAL, ["a", "b", "c"]) == {"handle": "a", "words": ("b", "c"), "last": None}
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [(["a"], "missing TEXT..."), ([], "missing HANDLE and TEXT..."), (["--", "a"], "missing TEXT...")],
-)
-def test_missing_positionals_are_named(argv: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message.replace(".", r"\.")):
-        parsing.parse(POSITIONAL, argv)
+@pytest.mark.parametrize("argv", [["--help"], ["-h"], ["ana", "--help"]])
+def test_help_says_what_how_and_gives_the_examples(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        values(argv)
+    assert capsys.readouterr().out == HELP + "\n"
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_after_two_dashes_any_word_is_taken_as_it_stands(words: list[str]) -> None:
-    assert parsing.parse(SAMPLE, ["--json", "--", *words])["handles"] == tuple(words)
+    assert values(["--json", "--", *words])["handles"] == words

@@ -53,7 +53,7 @@ def test_a_client_that_can_not_do_is_missing(tmp_path: Path, body: str, mode: in
 
 
 def test_a_client_that_is_nowhere_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="^claude: claude not found in PATH$"):
+    with pytest.raises(MissingError, match=r"^claude: claude not found in PATH$"):
         check(tmp_path, agent())
 
 

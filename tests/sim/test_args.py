@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbs_fleet.sim.args import Args, ArgsError, parse
+from nbs_fleet.sim.args import MODES, Args, ArgsError, parse
 
 FLEET = [
     "--session-id",
@@ -68,8 +68,7 @@ def test_flags_without_a_meaning_here_are_taken_with_their_values() -> None:
         (["--name"], "error: option '-n, --name <name>' argument missing"),
         (
             ["--permission-mode", "x"],
-            "error: option '--permission-mode <mode>' argument 'x' is invalid. Allowed choices are acceptEdits, auto, "
-            "bypassPermissions, default, dontAsk, plan.",
+            f"error: option '--permission-mode <mode>' argument 'x' is invalid. Allowed choices are {', '.join(MODES)}.",
         ),
     ],
 )

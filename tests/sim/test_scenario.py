@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbs_fleet.sim.scenario import Pattern, Scenario, ScenarioError, check, load
+from nbs_fleet.sim.scenario import FAILURES, Pattern, Scenario, ScenarioError, check, load
 from nbs_fleet.sim.script import Model, Reply
 
 Json = dict[str, Any]
@@ -68,8 +68,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_place() -> None:
         "s: responses[1].response.text: must be a string",
         's: responses[1].response.tool_calls[0]: needs "tool"',
         "s: responses[2].pattern.pattern: is no regular expression: missing ), unterminated subpattern at position 0",
-        "s: responses[2].failure.type: must be one of network_unreachable, connection_timeout, auth_error, rate_limit, "
-        "out_of_credits, partial_response, malformed_json",
+        f"s: responses[2].failure.type: must be one of {', '.join(FAILURES)}",
         "s: responses[3].max_matches: must be a whole number",
         's: responses[3].turns[0]: needs "response"',
         's: tool_execution.mode: must be "live" or "mock"',

@@ -38,7 +38,7 @@ def assert_ends_with(drawn: list[str], name: str) -> None:
 
 @pytest.mark.parametrize("columns", NARROW)
 def test_the_idle_screen_in_bypass_mode_is_the_captured_one(columns: int) -> None:
-    drawn = screen.welcome(columns, "/home/me/cclab/pm11", OPUS, fresh=True) + ["", ""]
+    drawn = [*screen.welcome(columns, "/home/me/cclab/pm11", OPUS, fresh=True), "", ""]
     drawn += screen.bottom(Box(name="scribe-1"), Footer(mode="bypassPermissions", right=EFFORT), columns)
     assert_ends_with(drawn, f"bypass_idle_{columns}")
 
@@ -51,7 +51,7 @@ def test_the_busy_screen_in_bypass_mode_is_the_captured_one(columns: int) -> Non
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_first_screen_of_a_session_is_the_captured_one(columns: int) -> None:
-    drawn = screen.welcome(columns, "/home/me/cclab/pm1", OPUS, fresh=True) + ["", ""]
+    drawn = [*screen.welcome(columns, "/home/me/cclab/pm1", OPUS, fresh=True), "", ""]
     drawn += screen.bottom(Box(), Footer(right=EFFORT), columns)
     assert_ends_with(drawn, f"idle_fresh_{columns}")
 

@@ -13,8 +13,8 @@ from nbs_fleet.sim import settings
 Json = dict[str, Any]
 
 
-def hook(event: str, command: str, matcher: str | None = None, **more: Any) -> Json:
-    group: Json = {"hooks": [{"type": "command", "command": command, **more}]}
+def hook(event: str, command: str, matcher: str | None = None, more: Json | None = None) -> Json:
+    group: Json = {"hooks": [{"type": "command", "command": command, **(more or {})}]}
     if matcher is not None:
         group["matcher"] = matcher
     return {"hooks": {event: [group]}}
@@ -30,7 +30,7 @@ def test_hooks_and_rules_of_all_sources_add_up_and_later_values_win(tmp_path: Pa
     put(config / "settings.json", {"a": 1, "b": 1, **hook("Stop", "user")})
     put(project / ".claude/settings.json", {"b": 2, "permissions": {"allow": ["Bash(ls)"]}, **hook("Stop", "project")})
     put(project / ".claude/settings.local.json", {"permissions": {"deny": ["Edit"], "defaultMode": "plan"}})
-    put(tmp_path / "flag.json", {"b": 3, **hook("Stop", "flag", timeout=2)})
+    put(tmp_path / "flag.json", {"b": 3, **hook("Stop", "flag", more={"timeout": 2})})
     found = settings.sources(
         {"CLAUDE_CONFIG_DIR": str(config)}, str(project), (str(tmp_path / "flag.json"), '{"c": 4}')
     )
@@ -53,7 +53,7 @@ def test_bypass_is_accepted_by_every_source_but_the_project_s(tmp_path: Path) ->
 
 
 def test_a_settings_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(settings.MissingSettingsError, match="Settings file not found: /nonexistent.json"):
+    with pytest.raises(settings.MissingSettingsError, match=r"Settings file not found: /nonexistent\.json"):
         settings.sources({"HOME": str(tmp_path)}, str(tmp_path), ("/nonexistent.json",))
 
 
@@ -79,9 +79,9 @@ def test_an_unknown_event_is_only_a_warning() -> None:
 
 def test_background_hooks_and_their_messages_are_read() -> None:
     more = {"asyncRewake": True, "rewakeMessage": "M", "rewakeSummary": "S"}
-    found = settings.check("f", json.dumps(hook("FileChanged", "drain", "/inbox", **more)))[1][0]
+    found = settings.check("f", json.dumps(hook("FileChanged", "drain", "/inbox", more)))[1][0]
     assert (found.background, found.rewake, found.rewake_message, found.rewake_summary) == (True, True, "M", "S")
-    plain = settings.check("f", json.dumps(hook("PostToolUse", "x", **{"async": True})))[1][0]
+    plain = settings.check("f", json.dumps(hook("PostToolUse", "x", more={"async": True})))[1][0]
     assert (plain.background, plain.rewake) == (True, False)
 
 

@@ -33,7 +33,7 @@ def test_while_a_dialog_is_up_there_is_no_state_no_title_and_no_hook(begin: Begi
     assert client.titles() == []
     client.send("1")
     client.until_status("idle")
-    client.until(lambda: (tmp_path / "ran").exists())
+    client.until((tmp_path / "ran").exists)
     config = json.loads((client.config / ".claude.json").read_text())
     assert config["projects"][str(client.project)]["hasTrustDialogAccepted"] is True
 
@@ -176,7 +176,7 @@ def test_failures_of_a_scenario_come_at_once(begin: Begin, tmp_path: Path) -> No
         "malformed_json": "Unexpected end of JSON input",
         "connection_timeout": "Request timed out",
     }
-    fields = {
+    fields: dict[str, dict[str, Any]] = {
         "auth_error": {"message": "expired"},
         "rate_limit": {"retry_after": 9},
         "partial_response": {"partial_text": "half an"},

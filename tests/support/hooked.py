@@ -52,11 +52,18 @@ class Hooked:
         """The argv of one hook call, in a shell of choice."""
         return [shell, str(self.run / "bin" / "nbs-hook"), *args]
 
-    def call(self, *args: str, payload: bytes | Json = b"{}", shell: str = "/bin/sh") -> subprocess.CompletedProcess[bytes]:
+    def call(
+        self, *args: str, payload: bytes | Json = b"{}", shell: str = "/bin/sh"
+    ) -> subprocess.CompletedProcess[bytes]:
         """Run one hook to its end."""
         text = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         return subprocess.run(
-            self.command(*args, shell=shell), input=text, env=self.environment, capture_output=True, timeout=30, check=False
+            self.command(*args, shell=shell),
+            input=text,
+            env=self.environment,
+            capture_output=True,
+            timeout=30,
+            check=False,
         )
 
     def put(self, place: str, text: str, message_id: str | None = None, *, registered: bool = True) -> str:
@@ -139,7 +146,15 @@ class Pane:
 
 
 @contextmanager
-def client(hooked: Hooked, driver: Driver, facts: Facts, env: dict[str, str], socket: Path, size: tuple[int, int] = (120, 40)) -> Iterator[Pane]:
+def client(
+    hooked: Hooked,
+    driver: Driver,
+    facts: Facts,
+    env: dict[str, str],
+    socket: Path,
+    *,
+    size: tuple[int, int] = (120, 40),
+) -> Iterator[Pane]:
     """The driver's client with its files, in a private tmux; it ends with the block."""
     launch = driver.launch(facts)
     for path, text in ({facts.settings_path: json.dumps(driver.settings(facts))} | launch.files).items():

@@ -1,0 +1,1 @@
+"""Measurements of the goals, each beside what it is compared with."""

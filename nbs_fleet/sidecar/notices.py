@@ -1,0 +1,183 @@
+"""When an idle agent is told that something waits for it: never content, never twice for the same. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nbs_fleet.model import AgentState, Priority
+
+SUMMARY_LENGTH = 200
+"""Characters of a notice's summary at most."""
+NAGS = 5
+"""Reminders of the same thing at most; then it is a person's matter."""
+POLL_TEXT = "Nothing is known to wait for you. Have a look at your chats and events anyway."
+
+
+class Unread(Struct, frozen=True):
+    """Unread messages of one chat: how many, by whom (in order of appearance), how many not by `sidecar`."""
+
+    chat: str
+    count: int
+    senders: tuple[str, ...] = ()
+    by_others: int = 0
+    last: int = -1
+    """Index of the newest message."""
+
+
+class Pending(Struct, frozen=True):
+    """Events that wait for this agent: how many per type, the most urgent priority, ids of the urgent ones."""
+
+    types: tuple[tuple[str, int], ...] = ()
+    top: Priority | None = None
+    urgent: tuple[str, ...] = ()
+    """Names of critical events and of mentions by anyone but `sidecar`: they wait for no cooldown."""
+    newest: str = ""
+
+
+class Waiting(Struct, frozen=True):
+    """All that waits for one agent on the nbs files, and directives it has not archived."""
+
+    unread: tuple[Unread, ...] = ()
+    pending: Pending = Pending()
+
+    def anything(self) -> bool:
+        """Whether something waits that is worth waking an agent: the fleet's own chatter alone is not."""
+        return bool(self.pending.types) or any(u.by_others for u in self.unread)
+
+    def mark(self) -> str:
+        """Differs whenever there is something new to tell."""
+        chats = ",".join(f"{u.chat}={u.last}" for u in self.unread if u.by_others)
+        return f"{chats}|{self.pending.newest}|{','.join(self.pending.urgent)}"
+
+
+class NoticeRules(Struct, frozen=True):
+    """The team file's `sidecar` settings; seconds."""
+
+    startup_grace: float = 30.0
+    cooldown: float = 15.0
+    poll: float = 300.0
+    poll_always: bool = False
+    nag_critical: float = 30.0
+    nag_high: float = 120.0
+    enabled: bool = True
+
+
+class Noticed(Struct, frozen=True):
+    """What is remembered about notices of one agent. Times: monotonic seconds."""
+
+    began: float = 0.0
+    last_at: float = -1e9
+    told: str = ""
+    """The mark of what the last notice was about."""
+    urgent_told: tuple[str, ...] = ()
+    caught_up: bool = False
+    nags: int = 0
+    idle_since: float | None = None
+
+
+class Notify(Struct, frozen=True, tag=True):
+    """Tell the agent: `summary` of counts and names, at most SUMMARY_LENGTH characters; `why` for the story."""
+
+    summary: str
+    why: str
+    priority: Priority = Priority.NORMAL
+
+
+class Desk(Struct, frozen=True):
+    """The agent and its tray, as far as notices care. `busy`: a message of ours is still on its way to it."""
+
+    state: AgentState
+    ready: bool
+    busy: bool
+    waiting: Waiting = Waiting()
+
+
+def notice(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> tuple[Noticed, Notify | None]:
+    """Decide whether to tell the agent something now. It is only told while idle, and with nothing under way."""
+    if not rules.enabled:
+        return noticed, None
+    if noticed.began == 0.0:
+        noticed = replace(noticed, began=now)
+    if desk.state is not AgentState.IDLE or not desk.ready:
+        return replace(noticed, idle_since=None), None
+    if noticed.idle_since is None:
+        noticed = replace(noticed, idle_since=now)
+    if desk.busy or now < noticed.began + rules.startup_grace:
+        return noticed, None
+    why = _reason(noticed, desk.waiting, rules, now)
+    if why is None:
+        return replace(noticed, caught_up=True), None
+    return _told(noticed, desk.waiting, why, now)
+
+
+def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) -> str | None:
+    """Why the agent is told now; None: nothing new, or not yet."""
+    since = now - noticed.last_at
+    if not waiting.anything():
+        idle = now - (noticed.idle_since if noticed.idle_since is not None else now)
+        return "poll" if rules.poll_always and idle >= rules.poll and since >= rules.poll else None
+    if not noticed.caught_up:
+        # What came before this sidecar, or while the client was away, is told once whatever was told then.
+        return "catch-up"
+    if any(name not in noticed.urgent_told for name in waiting.pending.urgent):
+        return "urgent"
+    if waiting.mark() != noticed.told:
+        return "new" if since >= rules.cooldown else None
+    if noticed.nags < NAGS and since >= _nag_after(waiting, rules):
+        return "reminder"
+    return None
+
+
+def _nag_after(waiting: Waiting, rules: NoticeRules) -> float:
+    if waiting.pending.top is Priority.CRITICAL:
+        return rules.nag_critical
+    if waiting.pending.top is Priority.HIGH:
+        return rules.nag_high
+    return rules.poll
+
+
+def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Noticed, Notify]:
+    again = why == "reminder"
+    after = replace(
+        noticed,
+        last_at=now,
+        told=waiting.mark(),
+        urgent_told=waiting.pending.urgent,
+        caught_up=True,
+        nags=noticed.nags + 1 if again else 0,
+    )
+    if why == "poll":
+        return after, Notify(POLL_TEXT, why)
+    urgent = waiting.pending.top in (Priority.CRITICAL, Priority.HIGH)
+    return after, Notify(summary(waiting), why, Priority.HIGH if urgent else Priority.NORMAL)
+
+
+def summary(waiting: Waiting) -> str:
+    """Counts and names in one line, never content: `3 unread in live (bo, cy); 2 events (chat-mention, task-complete)`."""
+    parts = [
+        f"{u.count} unread in {u.chat}" + (f" ({', '.join(u.senders[:4])})" if u.senders else "")
+        for u in waiting.unread
+        if u.count
+    ]
+    total = sum(number for _, number in waiting.pending.types)
+    if total:
+        names = ", ".join(name for name, _ in waiting.pending.types[:4])
+        parts.append(f"{total} event{'' if total == 1 else 's'} ({names})")
+    text = "; ".join(parts)
+    return text if len(text) <= SUMMARY_LENGTH else text[: SUMMARY_LENGTH - 1] + "…"
+
+
+def wake(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> float | None:
+    """The next monotonic second after `now` at which there may be something to tell without an event."""
+    if not rules.enabled or desk.state is not AgentState.IDLE or not desk.ready or desk.busy:
+        return None
+    times = [noticed.began + rules.startup_grace]
+    if desk.waiting.anything():
+        times += [noticed.last_at + rules.cooldown]
+        if noticed.nags < NAGS:
+            times += [noticed.last_at + _nag_after(desk.waiting, rules)]
+    elif rules.poll_always and noticed.idle_since is not None:
+        times += [noticed.idle_since + rules.poll, noticed.last_at + rules.poll]
+    future = [at for at in times if at > now]
+    return min(future) if future else None

@@ -1,0 +1,45 @@
+"""When a standup is due: one per interval for any number of sidecars and teams that share a chat. Pure, wall time."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+JITTER = 0.1
+"""The wait is stretched by up to this share of the interval, so that two posters rarely meet."""
+
+TEXT = (
+    "Check-in: please say in a line or two what you have done since the last one, what you do next, "
+    "and what blocks you. Stay silent if nothing has changed."
+)
+
+
+class Board(Struct, frozen=True):
+    """What is known of the chat: when the last standup was posted (by anyone; None: never), how many messages by
+    others came since our own last one, and whether everyone is idle.
+    """
+
+    last: float | None
+    news: int
+    all_idle: bool
+    paused: bool = False
+
+
+def due(board: Board, every: float, began: float, jitter: float) -> float:
+    """Wall seconds of the next standup: a full interval after the last one, or after the team began.
+
+    `jitter` is in [0, 1). A last one in the future (a clock that was set back) counts as now.
+    """
+    last = began if board.last is None else max(board.last, began - every)
+    return last + every * (1.0 + JITTER * jitter)
+
+
+def post(board: Board, every: float, began: float, jitter: float, now: float) -> bool:
+    """Whether to post one now. None while paused, and none when nothing happened: that only wakes the idle."""
+    if board.paused or now < due(board, every, began, jitter):
+        return False
+    return board.news > 0 or not board.all_idle
+
+
+def won(before: float | None, seen: float | None) -> bool:
+    """Whether the shared time is still the one that was decided on; if not, someone else has posted meanwhile."""
+    return before == seen
