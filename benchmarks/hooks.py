@@ -69,7 +69,7 @@ def agent_at(run: Path) -> Path:
         path = run / "bin" / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         path.chmod(0o700)
-    (agent / "hooks.json").write_text('{"dialect": "claude", "asks": [], "stop": "free"}\n', encoding="utf-8")
+    (agent / "hooks.json").write_text('{"asks": [],\n"dialect": "claude", "stop": "free"}\n', encoding="utf-8")
     (agent / "mail" / "tok").touch()
     return agent
 

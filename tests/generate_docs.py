@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbs_fleet import errors
-from nbs_fleet.cli import app, params
+from nbs_fleet.cli import app, parsing
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT, TRANSITIONS
 from nbs_fleet.spec.schema_json import rows, schema_text
 
@@ -45,24 +45,27 @@ def grid(header: tuple[str, ...], lines: Iterator[tuple[str, ...]]) -> str:
 
 def cli() -> str:
     """All commands: usage, what they do, parameters, examples."""
-    listed = {name: entry for name, entry in app.COMMANDS.items() if entry.summary}
     parts = [
         "`nbs-fleet COMMAND --help` shows the same. Exit codes are explained in [exit codes](exit-codes.md).",
         grid(
-            ("command", "does"), ((f"[`{n}`](#nbs-fleet-{n.replace(' ', '-')})", e.summary) for n, e in listed.items())
+            ("command", "does"),
+            ((f"[`{n}`](#nbs-fleet-{n.replace(' ', '-')})", e.summary) for n, e in app.COMMANDS.items()),
         ),
     ]
-    for name, entry in listed.items():
+    for name, entry in app.COMMANDS.items():
         parts.append(f"## nbs-fleet {name}")
         parts.extend(other(name))
         if entry.raw:
             parts.append(f"{entry.summary[0].upper()}{entry.summary[1:]}. It takes the arguments of that client.")
             continue
-        spec = params.command(name, app.load(entry))
-        parts += [f"```\n{params.usage(spec).removeprefix('usage: ')}\n```", spec.about]
-        if spec.fields:
-            parts.append(grid(("parameter", "meaning"), ((f"`{label}`", text) for label, text in params.rows(spec))))
-        parts.append("```sh\n" + "\n".join(spec.examples) + "\n```")
+        command = parsing.command(name)
+        context = command.make_context(f"{app.PROGRAM} {name}", [], resilient_parsing=True, terminal_width=100)
+        about, examples = parsing.described(app.load(entry))
+        parts += [f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```", about]
+        rows = [param.get_help_record(context) for param in command.params]
+        if rows:
+            parts.append(grid(("parameter", "meaning"), ((f"`{row[0]}`", row[1]) for row in rows if row)))
+        parts.append("```sh\n" + "\n".join(examples) + "\n```")
     return page("Commands", *parts)
 
 

@@ -52,7 +52,7 @@ def render(facts: Facts, *, dialect: Dialect, with_tools: bool) -> Groups:
 
 
 def policy(facts: Facts, *, dialect: Dialect = "claude") -> dict[str, Any]:
-    """The content of hooks.json: the dialect, the events at which a policy applies, and the policies."""
+    """What hooks.json says: the events at which a policy applies, the dialect, and the policies."""
     agent = facts.agent
     dialogs = agent.dialogs
     asks: list[str] = []
@@ -62,19 +62,18 @@ def policy(facts: Facts, *, dialect: Dialect = "claude") -> dict[str, Any]:
         asks.append("PreToolUse")
     if (dialogs.plan, dialogs.permission) != ("ask", "ask") or dialogs.question == "deny":
         asks.append("PermissionRequest")
-    return {
-        "dialect": dialect,
-        "asks": asks,
-        "plan": dialogs.plan,
-        "permission": dialogs.permission,
-        "question": dialogs.question,
-        "stop": agent.stop,
-    }
+    policies = {"plan": dialogs.plan, "permission": dialogs.permission, "question": dialogs.question}
+    return {"asks": asks, "dialect": dialect, **policies, "stop": agent.stop}
 
 
 def files(facts: Facts, *, dialect: Dialect = "claude") -> dict[str, str]:
-    """The files that the hooks of one agent need: path -> text. The shell front reads one line of hooks.json."""
-    return {join(facts.agent_dir, "hooks.json"): json.dumps(policy(facts, dialect=dialect)) + "\n"}
+    """The files that the hooks of one agent need: path -> text.
+
+    The events stand alone on the first line of hooks.json: a shell reads byte by byte, and needs no more.
+    """
+    rest = policy(facts, dialect=dialect)
+    first = json.dumps(rest.pop("asks"))
+    return {join(facts.agent_dir, "hooks.json"): f'{{"asks": {first},\n{json.dumps(rest)[1:]}\n'}
 
 
 def briefing(agent: Agent, team: str) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""The nbs tools' own files: chats, cursors, bus, control inbox and registry, presence; readers and writers."""

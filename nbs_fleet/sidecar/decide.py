@@ -52,7 +52,7 @@ def decide(mind: Mind, event: Event, now: Moment) -> Step:
     return mind, (*actions, *told, *more, *late)
 
 
-def _take(mind: Mind, event: Event, now: Moment) -> Step:  # noqa: PLR0911 - one arm per event
+def _take(mind: Mind, event: Event, now: Moment) -> Step:
     match event:
         case StateFileSeen():
             return _state_file(mind, event, now)
@@ -119,9 +119,7 @@ def _hook(mind: Mind, event: HookSeen, now: Moment) -> Step:
         mind = replace(mind, acknowledged=True, failure=None)
     if event.news.error is not None:
         reading = event.news.reading
-        mind = replace(
-            mind, failure=Failure(event.news.error, event.at, detail=reading.detail, until=reading.until)
-        )
+        mind = replace(mind, failure=Failure(event.news.error, event.at, detail=reading.detail, until=reading.until))
     return _look(mind, wanted=mind.file is None or event.news.reading.state is AgentState.BLOCKED, also=acts)
 
 

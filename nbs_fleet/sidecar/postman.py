@@ -19,6 +19,7 @@ from nbs_fleet.sidecar.delivery import PostAction, PostEvent
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
 
+
 class Keys(Protocol):
     """The pane, as far as typing needs it."""
 
@@ -63,7 +64,7 @@ class Postman:
         """The messages as they lie on disk now."""
         return delivery.Counted(tuple((p.message, p.place) for p in self.mailbox.waiting()))
 
-    async def perform(self, action: PostAction) -> PostEvent | None:  # noqa: PLR0911 - one arm per action
+    async def perform(self, action: PostAction) -> PostEvent | None:
         """Do one thing; the files' new state comes back by notification, the rest as the answer."""
         match action:
             case delivery.PutMail():

@@ -143,9 +143,7 @@ def _first_wait(trigger: Trigger, stuck: Stuck, scene: Scene, rules: Rules, now:
     return 0.0
 
 
-def _act(
-    stuck: Stuck, scene: Scene, rule: Recovery, trigger: Trigger, now: float
-) -> tuple[Stuck, tuple[Remedy, ...]]:
+def _act(stuck: Stuck, scene: Scene, rule: Recovery, trigger: Trigger, now: float) -> tuple[Stuck, tuple[Remedy, ...]]:
     tries = stuck.tries.get(trigger, 0)
     do = rule.do
     if trigger == "error" and scene.error not in (*WAITING_HELPS, ErrorKind.RATE_LIMIT, None):
@@ -162,9 +160,7 @@ def _act(
     return stuck, (Restart(f"on_{trigger}: {do}", resume=do == "resume"),)
 
 
-def _escalate(
-    stuck: Stuck, scene: Scene, trigger: Trigger, *, exhausted: bool
-) -> tuple[Stuck, tuple[Remedy, ...]]:
+def _escalate(stuck: Stuck, scene: Scene, trigger: Trigger, *, exhausted: bool) -> tuple[Stuck, tuple[Remedy, ...]]:
     reason = f"{trigger}: exhausted" if exhausted else trigger
     stuck = replace(stuck, due=None)
     if stuck.escalated == reason:

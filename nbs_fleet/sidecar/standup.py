@@ -14,8 +14,9 @@ TEXT = (
 
 
 class Board(Struct, frozen=True):
-    """What is known of the chat: when the last standup was posted (by anyone; None: never), how many messages by
-    others came since our own last one, and whether everyone is idle.
+    """What is known of the chat when a standup may be due.
+
+    `last`: when the last one was posted, by anyone (None: never). `news`: messages by others since then.
     """
 
     last: float | None

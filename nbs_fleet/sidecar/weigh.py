@@ -27,8 +27,10 @@ def weigh(mind: Mind) -> tuple[Reading, Source | None]:
 
 
 def _live(mind: Mind) -> tuple[Reading, Source | None]:
-    """Strongest first. The client's own state file knows neither which dialog is open nor that nobody is logged in
-    (Claude Code 2.1.197, measured): there a screen that is as fresh completes it.
+    """The strongest source that speaks.
+
+    The client's own state file knows neither which dialog is open nor that nobody is logged in (Claude Code
+    2.1.197, measured): there a screen that is as fresh completes it.
     """
     if mind.file is not None:
         return _with_file(mind)

@@ -177,15 +177,24 @@ def _panel(rows: list[str], room: int, *, wide: bool) -> list[str]:
     return lines
 
 
+def _place(path: str, room: int) -> str:
+    """A path in so many cells: leading folders give way to an ellipsis."""
+    while width(path) > room and path.count("/") > 1:
+        path = "/…/" + path.removeprefix("/…").lstrip("/").partition("/")[2]
+    return path
+
+
 def welcome(columns: int, cwd: str, model: str, *, fresh: bool) -> list[str]:
     """The welcome box: two panels from 70 columns on, else one. `fresh`: the project is still empty."""
     head = f"╭─── Claude Code v{VERSION} "
     if columns < 70:
         inner = max(12, columns - 2)
+        cwd = _place(cwd, inner - 4)
         top = head + "─" * max(0, inner + 1 - width(head)) + "╮"
         rows = ["", _GREETING, "", *_LOGO, "", model, "API Usage Billing", cwd, ""]
         return [top, *(f"│{row}│" for row in _panel(rows, inner, wide=False)), f"╰{'─' * inner}╯"]
     line = f"{model} · API Usage Billing"
+    cwd = _place(cwd, 44)
     left = min(max(width(line), width(cwd)) + 6, 50)
     right = min(54, columns - left - 3)
     rows = _panel(["", _GREETING, "", *_LOGO, "", line, cwd], left, wide=True)

@@ -1,0 +1,1 @@
+"""The one process per team: owns the panes, hosts the sidecars, restarts agents, answers commands."""

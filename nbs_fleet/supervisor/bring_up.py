@@ -78,7 +78,9 @@ def merged(plan: Plan, before: Plan | None, only: tuple[str, ...] | None) -> Pla
     if only is None or before is None:
         return plan
     kept = {a.agent.handle: a for a in before.agents}
-    agents = [a if a.agent.handle in only else kept[a.agent.handle] for a in plan.agents if a.agent.handle in {*only, *kept}]
+    agents = [
+        a if a.agent.handle in only else kept[a.agent.handle] for a in plan.agents if a.agent.handle in {*only, *kept}
+    ]
     agents += [a for a in before.agents if plan.find(a.agent.handle) is None]
     return replace(plan, agents=tuple(agents))
 
@@ -197,5 +199,3 @@ def refuse_foreign_handles(plan: Plan) -> None:
                     f"{handle} already runs in team {team.team} of the same root",
                     hint=f"nbs-fleet stop {record.handle} --team {team.team}, or choose another handle",
                 )
-
-

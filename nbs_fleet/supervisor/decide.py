@@ -46,9 +46,7 @@ def decide(fleet: Fleet, event: Event, now: Moment) -> tuple[Fleet, tuple[Action
     before = fleet.lives
     fleet, first = _take(fleet, event, now)
     fleet, more = advance(fleet, now)
-    saves = tuple(
-        Save(life.record) for handle, life in fleet.lives.items() if of.record(before, handle) != life.record
-    )
+    saves = tuple(Save(life.record) for handle, life in fleet.lives.items() if of.record(before, handle) != life.record)
     gone = tuple(Save(life.record, gone=True) for handle, life in before.items() if handle not in fleet.lives)
     return fleet, (*saves, *gone, *first, *more)
 

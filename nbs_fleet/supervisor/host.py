@@ -264,4 +264,3 @@ class Supervisor:
         self._deaths.close()
         self._watcher.close()
         await self.panes.close()
-

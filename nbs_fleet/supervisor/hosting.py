@@ -80,9 +80,7 @@ class Sidecars:
                 states[handle] = f"faulted {len(faults)}x: {faults[-1]}"
         return states
 
-    async def _keep(
-        self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool
-    ) -> None:
+    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool) -> None:
         handle = agent.agent.handle
 
         async def run() -> None:
@@ -103,9 +101,7 @@ class Sidecars:
             raise ValueError("nothing runs to be watched")
         handle = agent.agent.handle
         driver = registry.get(agent.agent.driver)
-        facts = gather(
-            plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted
-        )
+        facts = gather(plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted)
         story = self._story(handle)
 
         def record_decision(event: Event, actions: Sequence[Action], now: Moment) -> None:

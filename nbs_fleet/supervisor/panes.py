@@ -55,7 +55,7 @@ class Panes:
         return await asyncio.to_thread(self.tmux.panes)
 
     async def find(self, pane: str, handle: str | None = None) -> Pane | None:
-        """This pane, if it is still there (and still `handle`'s: a new server counts ids from the start)."""
+        """The pane of this id, if it is still there (and still `handle`'s: a new server counts ids from the start)."""
         found = next((p for p in await self.panes() if p.id == pane), None)
         return None if found is None or (handle is not None and found.handle != handle) else found
 

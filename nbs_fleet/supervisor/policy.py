@@ -39,9 +39,7 @@ def delay(policy: RestartPolicy, starts: int, jitter: float) -> float:
     return min(doubled, policy.backoff.max) * (1.0 + JITTER * jitter)
 
 
-def after_exit(
-    policy: RestartPolicy, end: Exit, starts: tuple[float, ...], now: float, jitter: float
-) -> Verdict:
+def after_exit(policy: RestartPolicy, end: Exit, starts: tuple[float, ...], now: float, jitter: float) -> Verdict:
     """What follows after `end`; `starts` are the monotonic seconds of this agent's starts, newest last."""
     if end.kind is ExitKind.STOPPED:
         return Verdict("rest")

@@ -21,7 +21,7 @@ from nbs_fleet.resources import data_dir
 from nbs_fleet.spec import envfile
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.spec.loaded import Loaded
-from nbs_fleet.spec.team import Agent, Team
+from nbs_fleet.spec.team import Team
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.snapshot import take
 from nbs_fleet.supervisor.status import digest_of
@@ -124,4 +124,3 @@ def _umask() -> int:
 def _digest(values: Mapping[str, str]) -> str:
     text = "\0".join(f"{k}={v}" for k, v in sorted(values.items()))
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16] if values else ""
-

@@ -116,9 +116,7 @@ class Starter:
         ]
         handles = {want.handle for want in wanted}
         # Their clients are known to be gone; a child that keeps the terminal open does not make a pane alive.
-        before = tuple(
-            msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in self.tmux.panes()
-        )
+        before = tuple(msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in self.tmux.panes())
         self.tmux.source(start_lines(self.plan.team, wanted, before, self.plan.layout))
         after = {pane.handle: pane for pane in self.tmux.panes() if pane.handle}
         return [self._result(r, after.get(r.plan.agent.handle)) for r in ready]

@@ -62,7 +62,7 @@ def status(paths: RunPaths, now: float) -> FleetStatus | None:
     records = {r.handle: r for r in store.read_records(paths)}
     handles = [a.agent.handle for a in plan.agents]
     handles += [h for h in records if h not in handles]
-    rows = tuple(_row(plan, records.get(h) or AgentRecord(h), supervisor, answer, now) for h in handles)
+    rows = tuple(_row(plan, records.get(h) or AgentRecord(h), answer, now) for h in handles)
     return FleetStatus(plan, supervisor, tmux_runs(paths), file_changed(plan), rows)
 
 
@@ -105,9 +105,7 @@ def digest_of(path: str) -> str:
         return ""
 
 
-def _row(
-    plan: Plan, record: AgentRecord, supervisor: SupervisorStatus, answer: Answer | None, now: float
-) -> AgentStatus:
+def _row(plan: Plan, record: AgentRecord, answer: Answer | None, now: float) -> AgentStatus:
     alive = record.proc is not None and processes.alive(record.proc)
     agent = plan.find(record.handle)
     if answer is not None:

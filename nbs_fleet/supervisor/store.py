@@ -29,7 +29,9 @@ def read_plan_in(run: str) -> Plan | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise FleetError(f"{path}: can't be read ({error})", hint="run `nbs-fleet up FILE` to write it again") from error
+        raise FleetError(
+            f"{path}: can't be read ({error})", hint="run `nbs-fleet up FILE` to write it again"
+        ) from error
 
 
 def write_plan(paths: RunPaths, plan: Plan) -> None:

@@ -79,7 +79,7 @@ def test_each_parameter_is_explained(name: str) -> None:
     [
         (["pss"], "", "no such command 'pss'. Did you mean 'ps'?"),
         (["valdate", "x"], "", "no such command 'valdate'. Did you mean 'validate'?"),
-        (["statu"], "", "no such command 'statu'. Did you mean 'status', 'start'?"),
+        (["statu"], "", "no such command 'statu'. Did you mean 'status', 'start', 'restart'?"),
         (["zzz"], "", "no such command 'zzz'"),
         (["--json", "ps"], "", "no such option: --json"),
         (["inbox"], " inbox", "missing command"),

@@ -51,7 +51,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, line: str) -> list[str]:
         ("init --template ", list(init.templates())),
         ("validate ", []),
         ("sim --", ["--help"]),
-        ("nonsense ", []),
     ],
 )
 def test_the_words_that_fit_are_offered(monkeypatch: pytest.MonkeyPatch, line: str, words: list[str]) -> None:

@@ -129,7 +129,7 @@ def test_words_become_typed_values(argv: list[str], given: dict[str, Any]) -> No
         ),
         (["ana", "--timeout", "1 min"], "invalid value for '--timeout': \"1 min\" is not a duration; did you mean 1m?"),
         (["ana", "-n", "-1"], "invalid value for '-n': -1 is not in the range x>=0"),
-        (["ana", "-n", "x"], "invalid value for '-n': 'x' is not a valid int"),
+        (["ana", "-n", "x"], "invalid value for '-n': 'x' is not a valid int range"),
         (["ana", "--pairs", "3"], "invalid value for '--pairs': \"3\" is odd"),
         (["ana", "--kind", "sft"], "invalid value for '--kind': 'sft' is not one of 'soft', 'hard'"),
         (["ana", "--json=yes"], "option '--json' does not take a value"),

@@ -79,6 +79,12 @@ def prompts(world: World) -> list[str]:
     return [text for request in api.turns() for text in request.user_texts]
 
 
+def waits(pane: ClientPane, facts: Facts) -> str:
+    """What the state file says the client waits for."""
+    state = pane.state_file(facts)
+    return state.reading.detail if state and state.reading.state is AgentState.BLOCKED else ""
+
+
 def test_a_prompt_that_looks_like_a_flag_arrives_without_any_dialog_and_the_session_can_be_resumed(
     world: World,
 ) -> None:

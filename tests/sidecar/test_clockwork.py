@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ def test_six_sidecars_in_a_virtual_week_post_one_standup_per_interval(seed: int)
             if standup.post(Board(seen, 1, all_idle=False), EVERY, 0.0, jitter, now) and standup.won(seen, last):
                 last = now
                 posts.append(now)
-    gaps = [b - a for a, b in zip(posts, posts[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(posts)]
     assert all(EVERY <= gap <= EVERY * (1 + standup.JITTER) + 60 for gap in gaps)
     assert len(posts) >= 7 * 86_400 / (EVERY * (1 + standup.JITTER) + 60) - 1
 

@@ -187,7 +187,7 @@ READINGS = st.sampled_from(
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(ScreenSeen, READINGS, st.sampled_from([None, ("1",)])),
-    st.builds(lambda r: file(r), READINGS),
+    st.builds(file, READINGS),
     st.just(StateFileSeen(None)),
     st.builds(TitleSeen, st.just("t"), READINGS),
     st.builds(lambda n: TranscriptSeen(Turns(prompts=n)), st.integers(0, 2)),

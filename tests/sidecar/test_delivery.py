@@ -308,7 +308,9 @@ class World:
         self.tell(d.Renewed(died=died))
 
 
-STEPS = st.sampled_from(["new", "idle", "busy", "blocked", "drain", "use", "wait", "long", "die", "takeover", "interrupt"])
+STEPS = st.sampled_from(
+    ["new", "idle", "busy", "blocked", "drain", "use", "wait", "long", "die", "takeover", "interrupt"]
+)
 
 
 @given(st.lists(STEPS, max_size=60), st.booleans(), st.booleans())

@@ -135,9 +135,7 @@ def test_an_overload_is_tried_again_after_a_wait_that_grows() -> None:
 
 def test_a_limit_is_waited_for_until_the_time_that_was_shown() -> None:
     agent = Agent(Rules(on_error=Recovery("nudge", attempts=3)))
-    scene = Scene(
-        AgentState.LIMITED, ready=True, size=1, error=ErrorKind.RATE_LIMIT, until_mono=agent.now + 3600
-    )
+    scene = Scene(AgentState.LIMITED, ready=True, size=1, error=ErrorKind.RATE_LIMIT, until_mono=agent.now + 3600)
     assert agent.see(scene) == ()
     assert agent.see(scene, after=3600) == ()
     assert agent.see(scene, after=1) == (Nudge(TEXTS["error"]),)

@@ -41,7 +41,7 @@ class Hooked:
 
     def set_policy(self, policy: Json) -> None:
         """Write hooks.json as the driver does."""
-        (self.agent / "hooks.json").write_text(json.dumps({"dialect": "claude", "asks": [], **policy}) + "\n")
+        (self.agent / "hooks.json").write_text(json.dumps({"asks": [], "dialect": "claude", **policy}) + "\n")
 
     @property
     def environment(self) -> dict[str, str]:

@@ -42,13 +42,15 @@ class SimClient:
         env: dict[str, str] | None = None,
         columns: int = 100,
         rows: int = 40,
+        program: tuple[str, ...] = (sys.executable, "-m", "nbs_fleet.sim"),
     ) -> None:
+        self.hurried = program[0] != sys.executable
         self.config = home / ".claude"
         self.config.mkdir(parents=True, exist_ok=True)
         project.mkdir(parents=True, exist_ok=True)
         self.project = project
         self.log = home / "requests.jsonl"
-        argv = [sys.executable, "-m", "nbs_fleet.sim", "--settings", json.dumps({**QUIET, **(settings or {})}), *args]
+        argv = [*program, "--settings", json.dumps({**QUIET, **(settings or {})}), *args]
         surrounding = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
@@ -101,7 +103,15 @@ class SimClient:
         seen = len(self.output)
         self.paste(text)
         self.until(lambda: len(self.output) > seen)
+        if self.hurried:
+            self.quiet()
         self.send("\r")
+
+    def quiet(self, seconds: float = 0.15) -> None:
+        """Until it wrote nothing for so long: the real client takes an Enter that comes too soon for part of the paste."""
+        end = time.monotonic() + PATIENCE
+        while select.select([self.fd], [], [], seconds)[0] and time.monotonic() < end:
+            self.drain()
 
     def text(self) -> str:
         """All that was ever written, without escape sequences."""
