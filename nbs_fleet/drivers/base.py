@@ -53,6 +53,8 @@ class Facts(Struct, frozen=True):
     """The agent's environment as far as a driver needs it (never logged)."""
     real_dir: str
     """The working directory with symbolic links resolved."""
+    hand_over: bool = False
+    """Mail is not armed: messages are handed over at tool boundaries, so those are hooked too."""
     version: str | None = None
     is_root: bool = False
 

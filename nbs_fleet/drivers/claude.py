@@ -153,7 +153,7 @@ class Claude:
         return claude_hook_news.read(text, at)
 
     def settings(self, facts: Facts) -> dict[str, Any]:
-        hooks = claude_hooks.render(facts, dialect="claude", with_tools=False)
+        hooks = claude_hooks.render(facts, dialect="claude", with_tools=facts.hand_over)
         return {**claude_settings.render(facts.agent), "hooks": hooks}
 
 

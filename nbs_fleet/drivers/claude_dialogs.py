@@ -14,6 +14,8 @@ _CHECK = re.compile(r"^\s*(?P<cursor>❯ )?\s*\[[ ✔x]\] (?P<label>\S.*)$")
 _RULER = re.compile(r"^\s*[─╌]{8,}")
 _FOREIGN = re.compile(r"^(❯|!)\xa0|^[●⏺] |^Resume this session|^\[exit ")
 """Rows that never stand below a dialog's last line: an input box, a reply, the words of an ended client."""
+_TORN = re.compile(r"^([│╭╰]|[●⏺] |❯ (?!\d{1,2}\.))")
+"""Rows of the client's other screens: one above a dialog's lines, no rule between, is a repaint seen half-way."""
 _TAIL = 12
 """Most rows below the last line: the longest known tail is the sample of a theme in a narrow pane."""
 
@@ -73,6 +75,8 @@ def read_dialog(rows: tuple[str, ...]) -> Dialog | None:
         return _checklist(rows)
     picked, cursor = found
     first = picked[0][0]
+    if any(_TORN.match(row) for row in rows[:first]):
+        return None
     question, text = fold(_question(rows[:first])), fold(rows[:first])
     heads = tuple(Option(_clean(match["label"]), match["key"]) for _, match in picked)
     for shape in SHAPES:

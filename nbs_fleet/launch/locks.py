@@ -67,7 +67,7 @@ class FileLock:
         except tenacity.RetryError as error:
             raise self._timed_out(timeout) from error
 
-    async def acquire_async(self, timeout: float) -> None:  # noqa: ASYNC109 -- the error names the holder
+    async def acquire_async(self, timeout: float) -> None:
         """Take the lock without blocking the loop. Raises TimedOutError that names the holder."""
         import tenacity  # noqa: PLC0415 -- commands that never wait start faster without it
 

@@ -119,7 +119,7 @@ def wait_exit(proc: ProcId, timeout: float, *, on: Table | None = None) -> bool:
 async def end(
     procs: Iterable[ProcId],
     signals: Sequence[str],
-    timeout: float,  # noqa: ASYNC109 -- a share of it per signal, not a limit of the call
+    timeout: float,
     *,
     on: Table | None = None,
 ) -> Ended:

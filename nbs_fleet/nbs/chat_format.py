@@ -23,7 +23,8 @@ MESSAGE_BYTES = 786_429
 """Handle, time and text of the longest message that fits into the nbs tools' line buffer of 1 MiB once encoded."""
 
 _LENGTH = len("file-length: \n")
-_UNREADABLE = re.compile(r"[\x00-\x1f\x7f|(),=]|: |:$|^[\s#]|\s$")
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f|(),=]|: |^[\s#]|\s$")
+_PARTICIPANT = re.compile(r"([^(,]*)(?:\(([^)]*)\)?)?")
 
 
 class ChatMessage(Struct, frozen=True, gc=False):
@@ -55,7 +56,10 @@ def encode_line(handle: str, at: int, text: str) -> bytes:
         raise ValueError(f"the handle {handle!r} {trouble}")
     if "\0" in text:
         raise ValueError("a message can't hold NUL characters")
-    raw = to_bytes(f"{handle}|{at}: {text}")
+    try:
+        raw = to_bytes(f"{handle}|{at}: {text}")
+    except UnicodeEncodeError:
+        raise ValueError("the message has characters that can't be written as UTF-8") from None
     if len(raw) > MESSAGE_BYTES:
         raise ValueError(f"the message has {len(raw):,} bytes, {MESSAGE_BYTES:,} are allowed")
     return binascii.b2a_base64(raw, newline=False)
@@ -65,7 +69,7 @@ def handle_trouble(handle: str) -> str | None:
     """What keeps the nbs tools from reading back a message, a participant or a cursor of this handle, if anything."""
     if not handle:
         return "is empty"
-    if len(to_bytes(handle)) > HANDLE_BYTES:
+    if len(handle.encode("utf-8", "replace")) > HANDLE_BYTES:
         return f"is longer than {HANDLE_BYTES} bytes"
     if _UNREADABLE.search(handle):
         return "has characters that a chat file can't keep; use letters, digits, - and _"
@@ -148,7 +152,7 @@ def parse_participants(text: str) -> tuple[tuple[str, int], ...]:
         if text[place] in " ,":
             place += 1
             continue
-        entry = re.compile(r"([^(,]*)(?:\(([^)]*)\)?)?").match(text, place)
+        entry = _PARTICIPANT.match(text, place)
         if entry is None or not entry[1] or len(to_bytes(entry[1])) > HANDLE_BYTES:
             break
         place = entry.end()

@@ -180,7 +180,14 @@ class Finish(Struct, frozen=True, tag=True):
     proof: str = ""
 
 
-PostAction = PutMail | PutInbox | TakeBack | Ring | Probe | Type | Enter | Seek | PutBack | Finish
+class Rehook(Struct, frozen=True, tag=True):
+    """Mail is not armed: have the client's hooks hand messages over at tool boundaries from its next prompt on."""
+
+
+Carried = PutMail | PutInbox | TakeBack | Ring | Probe | Type | Enter | Seek | PutBack | Finish
+"""What the postman does; Rehook is for the sidecar, which knows the client's settings."""
+
+PostAction = Carried | Rehook
 
 
 def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostAction, ...]]:
@@ -300,6 +307,7 @@ def _may_type(means: Means, view: View, *, interrupt: bool) -> bool:
 
 def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction, ...]]:
     """What to do now for the messages that wait; at most one is typed at a time, in order."""
+    before = post.armed
     post, actions = _probe(post, view, now)
     parcels: list[Parcel] = []
     done: list[PostAction] = list(actions)
@@ -311,6 +319,8 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
         if parcel.bells >= BELLS:
             armed = False
         done.extend(more)
+    if armed is False and before is not False and post.means.stop_hook:
+        done.append(Rehook())
     return replace(post, parcels=tuple(parcels), armed=armed), tuple(done)
 
 

@@ -14,7 +14,7 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind
 from nbs_fleet.sidecar import delivery, wording
-from nbs_fleet.sidecar.delivery import PostAction, PostEvent
+from nbs_fleet.sidecar.delivery import Carried, PostEvent
 
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
@@ -64,7 +64,7 @@ class Postman:
         """The messages as they lie on disk now."""
         return delivery.Counted(tuple((p.message, p.place) for p in self.mailbox.waiting()))
 
-    async def perform(self, action: PostAction) -> PostEvent | None:
+    async def perform(self, action: Carried) -> PostEvent | None:
         """Do one thing; the files' new state comes back by notification, the rest as the answer."""
         match action:
             case delivery.PutMail():

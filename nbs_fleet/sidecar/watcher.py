@@ -12,6 +12,7 @@ import msgspec
 
 from nbs_fleet.drivers.base import Driver, Facts, Reading, Screen
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
@@ -261,6 +262,8 @@ class Sidecar:
                 self._story("escalated", reason=action.reason, text=action.text)
             case recovery.Settle():
                 self._story("escalation closed")
+            case delivery.Rehook():
+                self._rehook()
             case delivery.Seek():
                 self._find_proofs(again=True)
                 return await self._post.perform(action)
@@ -299,6 +302,13 @@ class Sidecar:
             except FleetError as error:
                 return Pressed(ok=False, why=error.message)
         return Pressed(ok=True)
+
+    def _rehook(self) -> None:
+        """Render the client's settings with hooks at tool boundaries; Claude Code reads them at its next prompt."""
+        facts = msgspec.structs.replace(self.facts, hand_over=True)
+        settings = msgspec.json.format(msgspec.json.encode(self.driver.settings(facts)))
+        write_atomic(facts.settings_path, settings)
+        self._story("mail is not armed", instead="hooks and keys")
 
     def _nudge(self, text: str) -> None:
         now = moment().wall

@@ -114,8 +114,8 @@ async def ask(turn: Turn, use: Use, dialog: Dialog, *, notice: str = "Claude nee
                 return decided
         return _answered(await answer)
     finally:
+        # A hook that is still at work is left to finish; its answer comes too late to count.
         timer.cancel()
-        hooks.interrupt()
         turn.front.withdraw()
 
 

@@ -194,8 +194,8 @@ def welcome(columns: int, cwd: str, model: str, *, fresh: bool) -> list[str]:
         rows = ["", _GREETING, "", *_LOGO, "", model, "API Usage Billing", cwd, ""]
         return [top, *(f"│{row}│" for row in _panel(rows, inner, wide=False)), f"╰{'─' * inner}╯"]
     line = f"{model} · API Usage Billing"
-    cwd = _place(cwd, 44)
-    left = min(max(width(line), width(cwd)) + 6, 50)
+    cwd = _place(cwd, 49)
+    left = min(max(width(line), width(cwd)) + 6, 53)
     right = min(54, columns - left - 3)
     rows = _panel(["", _GREETING, "", *_LOGO, "", line, cwd], left, wide=True)
     tip = _TIP_FRESH if fresh else _TIP

@@ -103,6 +103,8 @@ class ClientPane:
         pressed: list[tuple[str, tuple[str, ...] | None]] = []
         while True:
             reading = self.until(partial(_is_news, pressed[-1][0] if pressed else ""))
+            if reading != self.read():
+                continue  # seen in the middle of a repaint
             if reading.dialog is None:
                 return [(seen.partition("\n")[0], keys) for seen, keys in pressed]
             answer = self.driver.answer(reading.dialog, policy)

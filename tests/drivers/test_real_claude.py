@@ -165,10 +165,7 @@ def test_turns_drafts_permissions_and_errors_are_told_from_the_screen(world: Wor
     reading = pane.until(lambda r: r.dialog is not None)
     assert reading.blocked is BlockedKind.PERMISSION
     assert reading.dialog is not None
-    state = eventually(
-        lambda: (found := pane.state_file(facts)) and found.reading.state is AgentState.BLOCKED and found
-    )
-    assert state.reading.detail == "permission prompt"
+    eventually(lambda: waits(pane, facts) == "permission prompt")
     pane.keys(*(pane.driver.answer(reading.dialog, Dialogs(permission="approve")) or ()))
     pane.until(lambda r: r.state is AgentState.BUSY)
     pane.idle()

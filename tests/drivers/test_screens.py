@@ -105,6 +105,14 @@ def test_blank_rows_and_blanks_at_the_ends_change_nothing(name: str, blanks: int
     assert Claude().read_screen(screen(padded)) == Claude().read_screen(screen(lines))
 
 
+def test_a_repaint_seen_half_way_is_no_dialog() -> None:
+    """As seen on the real client: the first rows of the next screen above the rest of an answered dialog."""
+    new, old = rows("claude", "idle_fresh_120"), rows("claude", "settings_bad3")
+    line = old.index("  ❯ 1. Continue")
+    half = (*new[:9], *old[line - 6 : line + 2])
+    assert Claude().read_screen(screen(half)).state is AgentState.UNKNOWN
+
+
 def test_a_draft_typed_during_a_turn_is_reported_beside_it() -> None:
     reading = Claude().read_screen(captured("claude_more", "busydraft_60"))
     assert (reading.state, reading.draft) == (AgentState.BUSY, "half typed")

@@ -127,10 +127,10 @@ def test_a_moment_has_both_clocks_and_the_boot(table: Table) -> None:
 
 def test_a_tree_holds_children_who_lost_their_parent(started: list[subprocess.Popen[str]], table: Table) -> None:
     child = run(started, "(sleep 1000 & sleep 1000 & echo up) ; exec sleep 1000")
+    eventually(lambda: len(_session(child.pid)) == 3)
     found = tree(known(child.pid, table), on=table)
     assert found[0].pid == child.pid
     assert sorted(proc.pid for proc in found) == sorted(_session(child.pid))
-    assert len(found) == 3
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     assert set(tree(found[0], on=table)) == set(found[1:])

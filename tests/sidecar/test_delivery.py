@@ -53,7 +53,8 @@ def test_a_probe_is_put_out_once_the_client_is_ready_and_its_silence_means_keys(
     assert actions == (d.Probe(),)
     post, actions = d.dispatch(post, IDLE, d.PROBE_SECONDS)
     assert post.armed is False
-    assert actions == (d.Type("d-1-x"),)
+    assert actions == (d.Type("d-1-x"), d.Rehook())
+    assert d.Rehook() not in d.dispatch(post, IDLE, d.PROBE_SECONDS + 1)[1]
 
 
 def test_an_unarmed_busy_client_gets_it_by_its_next_hook() -> None:
@@ -263,7 +264,7 @@ class World:
                     self.finished.append(i)
                     self.disk.pop(i, None)
                     self.count()
-                case d.Ring() | d.Enter():
+                case d.Ring() | d.Enter() | d.Rehook():
                     pass
 
     def type(self, i: str, *, interrupt: bool) -> None:

@@ -1,0 +1,241 @@
+"""A team under test for delivery: sends messages, plays the person at the pane, and knows what arrived."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nbs_fleet.drivers.base import Reading, Screen
+from nbs_fleet.launch import registry
+from nbs_fleet.launch.messages import Mailbox, new_id
+from nbs_fleet.model import Delivered, Message, MessageKind, Outcome, Priority
+from nbs_fleet.plan.paths import AgentPaths
+from nbs_fleet.plan.types import AgentRecord
+from nbs_fleet.sidecar import wording
+from tests.e2e.delivery.arrivals import ledger
+from tests.support.fleet import Fleet, Json
+
+PATIENCE = 60.0
+"""Seconds within which anything that should happen happens, on a loaded machine too."""
+
+
+def token() -> str:
+    """A word that no other text has."""
+    return f"tk{secrets.token_hex(6)}"
+
+
+class Crew:
+    """A running team. `sent` has every message that was accepted, by id."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.client = fleet.client
+        self.sent: dict[str, Message] = {}
+        self.repeats: set[str] = set()
+        """Ids that may have arrived more than once: their client was killed meanwhile."""
+        self.sim_log = fleet.base / "sim.log"
+        self.ledger = ledger(fleet.client, self.sim_log)
+        self.driver = registry.get(fleet.client.name)
+
+    # -- the team
+
+    def write(self, agents: list[Json], **keys: Any) -> None:
+        """Write the team file, with what the ledger needs."""
+        self.fleet.write_team(agents, env={"NBS_SIM_LOG": str(self.sim_log)}, **keys)
+
+    def up(self, *args: str) -> None:
+        """Bring it up; every agent must come to an input box."""
+        result = self.fleet.up("--timeout", "120s", *args)
+        assert result.code == 0, str(result)
+
+    def paths(self, handle: str) -> AgentPaths:
+        """The agent's files."""
+        return AgentPaths(str(self.fleet.run_dir / "agents" / handle), "")
+
+    def record(self, handle: str) -> AgentRecord:
+        """What the supervisor last wrote down of the agent."""
+        with open(self.paths(handle).state, "rb") as file:
+            return msgspec.json.decode(file.read(), type=AgentRecord)
+
+    def state(self, handle: str) -> str:
+        """`idle`, `busy`, `blocked: plan` and so on."""
+        record = self.record(handle)
+        return f"blocked: {record.blocked}" if record.state.value == "blocked" else record.state.value
+
+    def until(self, right: Callable[[], object], what: str, within: float = PATIENCE) -> None:
+        """Wait until `right` holds."""
+        self.fleet.until(lambda: bool(right()), within=within, what=what)
+
+    def becomes(self, handle: str, state: str, within: float = PATIENCE) -> None:
+        """Wait for a state."""
+        self.fleet._until(
+            lambda: self.state(handle) == state, within, lambda: f"{handle} is {self.state(handle)}, not {state}"
+        )
+
+    # -- sending
+
+    def make(self, handle: str, text: str, **fields: Any) -> Message:
+        """A message as `send` makes it, not yet accepted."""
+        said, remarks = wording.clean(text)
+        now = time.time()
+        kind = fields.get("kind", MessageKind.DIRECTIVE)
+        values: Json = {"sender": "person", "kind": kind, "priority": Priority.NORMAL, **fields}
+        return Message(
+            id=new_id(kind, now, secrets.randbits(64)),
+            to=handle,
+            text=said.rstrip("\n"),
+            created=now,
+            remarks=remarks,
+            **values,
+        )
+
+    def drop(self, handle: str, text: str, **fields: Any) -> str:
+        """Accept a message without the cost of a command; returns its id."""
+        message = self.make(handle, text, **fields)
+        Mailbox(self.paths(handle)).accept(message)
+        self.sent[message.id] = message
+        return message.id
+
+    def send(self, handle: str, *words: str, stdin: bytes | None = None) -> str:
+        """`nbs-fleet send`; returns the id."""
+        argv = ["send", handle, "--team", self.fleet.team, *words]
+        if stdin is None:
+            result = self.fleet.run(*argv)
+            code, out, err = result.code, result.out, result.err
+        else:
+            done = subprocess.run(
+                [*self.fleet.start_argv(), *argv, "--stdin"],
+                cwd=self.fleet.root,
+                env=self.fleet.env,
+                input=stdin,
+                capture_output=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+            code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
+        assert code == 0, f"{argv}: {out}{err}"
+        message_id = out.split()[1]
+        self.sent[message_id] = self.message(handle, message_id)
+        return message_id
+
+    def message(self, handle: str, message_id: str) -> Message:
+        """A message as it lies on the disk."""
+        found = Mailbox(self.paths(handle)).find(message_id)
+        assert found is not None, f"{message_id} is nowhere"
+        return found.message
+
+    def ended(self, message_id: str) -> Delivered | None:
+        """How a message ended, if it did."""
+        found = Mailbox(self.paths(self.sent[message_id].to)).find(message_id)
+        return found if isinstance(found, Delivered) else None
+
+    def arrives(self, message_id: str, within: float = PATIENCE) -> Delivered:
+        """Wait until a message is reported delivered; it must really be in a request by then, or soon."""
+
+        def told() -> str:
+            box = Mailbox(self.paths(self.sent[message_id].to))
+            return f"{message_id} {box.find(message_id)}; {self.state(self.sent[message_id].to)}"
+
+        self.fleet._until(lambda: self.ended(message_id) is not None, within, told)
+        ended = self.ended(message_id)
+        assert ended is not None
+        assert ended.outcome is Outcome.DELIVERED, str(ended)
+        self.until(lambda: self.count(message_id) > 0, f"{message_id} delivered, but in no request")
+        return ended
+
+    def count(self, what: str) -> int:
+        """How often an id or token has arrived so far."""
+        self.ledger.read()
+        return self.ledger.times()[what]
+
+    def body(self, message_id: str) -> str:
+        """The text with which a message arrived: what follows its first line."""
+        self.ledger.read()
+        return self.ledger.texts()[message_id].partition("\n")[2]
+
+    def audit(self) -> None:
+        """Every message that was sent has arrived, exactly once, and was reported so."""
+        self.ledger.read()
+        times = self.ledger.times()
+        wrong: list[str] = []
+        for message_id, message in self.sent.items():
+            if message.kind is MessageKind.COMMAND:
+                continue
+            ended = self.ended(message_id)
+            if ended is None or ended.outcome is not Outcome.DELIVERED:
+                wrong.append(f"{message_id} to {message.to} not delivered: {ended and ended.outcome}")
+            if times[message_id] != 1 and not (times[message_id] > 1 and message_id in self.repeats):
+                wrong.append(f"{message_id} to {message.to} arrived {times[message_id]} times")
+        assert not wrong, "\n".join(wrong)
+
+    # -- the pane
+
+    def rows(self, handle: str) -> tuple[str, ...]:
+        """What the pane shows."""
+        text = self.fleet.tmux("capture-pane", "-p", "-t", str(self.record(handle).pane))
+        return tuple(line.rstrip() for line in text.split("\n"))
+
+    def reading(self, handle: str) -> Reading:
+        """What the driver makes of the screen."""
+        return self.driver.read_screen(Screen(self.rows(handle), 200, 50))
+
+    def shows(self, handle: str, text: str) -> bool:
+        """Whether the pane shows a text."""
+        return any(text in row for row in self.rows(handle))
+
+    def draft(self, handle: str) -> str | None:
+        """What stands in the input box."""
+        return self.reading(handle).draft
+
+    def type(self, handle: str, text: str, *, enter: bool = True) -> None:
+        """Type as a person does: the text, a look at it, then Enter."""
+        pane = str(self.record(handle).pane)
+        self.fleet.tmux("send-keys", "-t", pane, "-l", "--", text)
+        if enter:
+            head = text[:30]
+            self.until(lambda: head in (self.draft(handle) or ""), f"{head!r} typed into {handle}'s box")
+            self.fleet.tmux("send-keys", "-t", pane, "Enter")
+
+    def press(self, handle: str, *keys: str) -> None:
+        """Press keys."""
+        self.fleet.tmux("send-keys", "-t", str(self.record(handle).pane), *keys)
+
+    def clear(self, handle: str) -> None:
+        """Empty the input box."""
+        self.press(handle, "C-u")
+        self.until(lambda: self.draft(handle) is None, f"{handle}'s box is empty")
+
+    # -- between tests
+
+    def settle(self, handle: str) -> None:
+        """Idle, an empty box and nothing on its way, whatever the test before left there."""
+
+        def quiet() -> bool:
+            return self.state(handle) == "idle" and not self.draft(handle) and not self.waiting(handle)
+
+        with suppress(AssertionError):
+            self.until(quiet, "quiet", within=20)
+            return
+        for message_id in self.waiting(handle):
+            Mailbox(self.paths(handle)).finish(message_id, Outcome.WITHDRAWN, "", "by the next test", time.time())
+            self.sent.pop(message_id, None)
+        result = self.fleet.run("restart", handle, "--fresh", "--team", self.fleet.team)
+        assert result.code == 0, str(result)
+        self.until(quiet, f"{handle} is quiet again")
+
+    def waiting(self, handle: str) -> list[str]:
+        """Ids of what has not ended."""
+        return [parcel.message.id for parcel in Mailbox(self.paths(handle)).waiting()]
+
+    def spool(self, handle: str) -> list[Path]:
+        """Hook events that nobody has read."""
+        folder = Path(self.paths(handle).spool)
+        return [folder / name for name in os.listdir(folder) if not name.startswith(".")]
