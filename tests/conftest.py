@@ -38,7 +38,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = marker.args if marker else CLIENTS
     marks = {"sim": [pytest.mark.e2e]}
     both = [pytest.mark.e2e, pytest.mark.real]
-    metafunc.parametrize("client_name", [pytest.param(n, marks=marks.get(n, both), id=n) for n in names])
+    # Tests that share a team need the client's name for as long as the team lives.
+    scope = "module" if "team" in metafunc.fixturenames else "function"
+    params = [pytest.param(n, marks=marks.get(n, both), id=n) for n in names]
+    metafunc.parametrize("client_name", params, scope=scope)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,10 +10,14 @@ from nbs_fleet.cli.lookup import Found, find_handle, find_team
 from nbs_fleet.cli.output import Piece, Span
 from nbs_fleet.cli.params import Handle, Json, TeamName
 from nbs_fleet.errors import UnknownNameError
+from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.launch.processes import moment
-from nbs_fleet.model import AgentState, ExitKind
+from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 from nbs_fleet.supervisor.policy import within
 from nbs_fleet.supervisor.status import AgentStatus, exit_json, iso, status
+
+SHOWN = 10
+"""Waiting messages that are listed."""
 
 
 def why(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
@@ -33,9 +37,9 @@ def why(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
         output.json(_facts(found, row))
         return
     output.say(*_head(row, now))
-    output.table(_lines(row), indent=2)
+    output.table([*_lines(row), *_messages(found, row)], indent=2)
     end = row.record.last_exit
-    if end is not None and end.kind is not ExitKind.STOPPED:
+    if end is not None and end.kind is not ExitKind.STOPPED and not row.alive:
         output.table([[Span(line, "dim")] for line in end.lines if line.strip()], indent=4)
 
 
@@ -68,6 +72,10 @@ def _lines(row: AgentStatus) -> list[list[Piece]]:
     ]
     if record.detail and not any(record.detail in (e.says, e.detail) for e in record.evidence):
         lines.append(["because", record.detail])
+    if record.blocked and row.plan is not None and record.blocked != BlockedKind.DRAFT:
+        lines.append(["policy", f"{record.blocked}: {getattr(row.plan.agent.dialogs, record.blocked)}"])
+    if record.attention:
+        lines.append(["attention", record.attention])
     if record.signal:
         lines.append(["signal", f"it says of itself: {record.signal}"])
     if record.pending:
@@ -78,6 +86,18 @@ def _lines(row: AgentStatus) -> list[list[Piece]]:
         lines.append(["team file", "it is no longer in it; the next up stops it"])
     elif record.starts:
         lines.append(["restarts", _budget(row)])
+    return lines
+
+
+def _messages(found: Found, row: AgentStatus) -> list[list[Piece]]:
+    """How messages reach it now, and those that wait."""
+    lines: list[list[Piece]] = []
+    if row.alive and row.record.rung:
+        hint = "mail is armed" if row.record.rung == "mail" else "typed when it is idle"
+        lines.append(["delivery", row.record.rung, "", hint])
+    for parcel in Mailbox(found.paths.agent(row.handle)).waiting()[:SHOWN]:
+        message = parcel.message
+        lines.append(["waiting", f"{message.id} from {message.sender}", words.clock(message.created), parcel.place])
     return lines
 
 
@@ -117,6 +137,9 @@ def _facts(found: Found, row: AgentStatus) -> dict[str, Any]:
         "evidence": [
             {"source": e.source, "says": e.says, "at": iso(e.at), "detail": e.detail} for e in record.evidence
         ],
+        "attention": record.attention,
+        "rung": record.rung,
+        "waiting": [p.message.id for p in Mailbox(found.paths.agent(row.handle)).waiting()],
         "signal": record.signal,
         "pending": record.pending,
         "declared": row.plan is not None,

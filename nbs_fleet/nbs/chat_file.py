@@ -62,7 +62,7 @@ class ChatFile:
 
     def create(self) -> None:
         """Make an empty chat; its folder must exist. Raises NbsFileError, also if the file is there already."""
-        data = chat_format.join(Header(chat_format.SYSTEM, self.written()), b"")
+        data = chat_format.head(Header(chat_format.SYSTEM, self.written()), 0)
         beside = f"{self.path}.{os.getpid()}.new"
         try:
             write_new(beside, data)
@@ -78,12 +78,11 @@ class ChatFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[None]:
-        """Under the lock of the nbs tools, with everything read anew and an interrupted archiving finished."""
+        """Under the lock of the nbs tools, with everything as it is now and an interrupted archiving finished."""
         if not os.path.exists(self.path):
             # Without the chat, no lock file either.
             raise self._missing()
         with record_lock(f"{self.path}.lock", timeout), self.guard:
-            self._seen = self._cursors_seen = None
             self._finish_archiving()
             self.refresh()
             yield
@@ -117,7 +116,8 @@ class ChatFile:
         self.log.add(line + b"\n")
         archive = self._archive(header) if len(self.log.messages) > ARCHIVE_ABOVE else None
         if archive is None:
-            found = replace(self.path, chat_format.join(header, self.log.body), temporary=f"{self.path}.tmp")
+            body = self.log.body
+            found = replace(self.path, chat_format.head(header, len(body)), body, temporary=f"{self.path}.tmp")
             self._seen = _seen(found)
         self.header = header
         return archive
@@ -156,10 +156,10 @@ class ChatFile:
         finally:
             os.close(fd)
         try:
-            header, body = chat_format.split(data)
+            header, place = chat_format.split(data)
         except ValueError as error:
             raise NbsFileError(f"{self.path} is no chat: {error}") from None
-        self.log.follow(body)
+        self.log.follow(data, place)
         self.header = header
         self._seen = seen
         self.generation += 1
@@ -177,9 +177,9 @@ class ChatFile:
             path = self._same_archive(old)
             if path is None:
                 path = self._free_name()
-                data = chat_format.join(Header(chat_format.SYSTEM, self.written()), old, archive=True)
-                replace(path, data, temporary=f"{path}.tmp")
-            self._shorten(chat_format.join(header, rest))
+                head = chat_format.head(Header(chat_format.SYSTEM, self.written()), len(old), archive=True)
+                replace(path, head, old, temporary=f"{path}.tmp")
+            self._shorten(chat_format.head(header, len(rest)), rest)
         except NbsFileError:
             return None
         self.log.drop(ARCHIVE_COUNT)
@@ -203,7 +203,7 @@ class ChatFile:
                 return path
             second += 1
 
-    def _shorten(self, data: bytes) -> None:
+    def _shorten(self, head: bytes, rest: bytes) -> None:
         """Put the shortened chat into its place, and the cursors that fit it right after.
 
         The new cursors are first written under another name, with the identity of the chat they belong to, so that a
@@ -212,7 +212,7 @@ class ChatFile:
         beside = f"{self.path}.tmp"
         moved = cursors.shifted(self.cursors, ARCHIVE_COUNT)
         try:
-            found = write_new(beside, data)
+            found = write_new(beside, head, rest)
             if moved:
                 replace(self._pending, b"%d %d\n" % (found.st_ino, found.st_size) + cursors.render(moved))
             os.replace(beside, self.path)

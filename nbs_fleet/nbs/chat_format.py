@@ -98,13 +98,13 @@ def decode_line(line: bytes) -> ChatMessage | None:
     return ChatMessage(to_text(handle), at, to_text(text))
 
 
-def split(data: bytes) -> tuple[Header, bytes]:
-    """(header, everything after it) of a chat file; no bytes at all are a chat without header or messages.
+def split(data: bytes) -> tuple[Header, int]:
+    """(header, where what comes after it begins) of a chat file; no bytes at all are a chat without messages.
 
     Raises ValueError if the header is missing or has no end.
     """
     if not data:
-        return Header(SYSTEM, ""), b""
+        return Header(SYSTEM, ""), 0
     fields: dict[bytes, bytes] = {}
     begun, place = False, 0
     while place < len(data):
@@ -114,7 +114,7 @@ def split(data: bytes) -> tuple[Header, bytes]:
         if line == MARK:
             begun = True
         elif begun and line == END:
-            return _header(fields), data[place:]
+            return _header(fields), place
         elif begun:
             name, _, value = line.partition(b": ")
             fields[name] = value
@@ -127,13 +127,12 @@ def _header(fields: dict[bytes, bytes]) -> Header:
     return Header(writer, written, parse_participants(to_text(fields.get(b"participants", b""))))
 
 
-def join(header: Header, body: bytes, *, archive: bool = False) -> bytes:
-    """The whole file. `body` is lines, each with its newline."""
+def head(header: Header, size: int, *, archive: bool = False) -> bytes:
+    """The header of a file whose lines after it have `size` bytes."""
     who = ARCHIVED if archive else format_participants(header.participants)
     before = b"%b\nlast-writer: %b\nlast-write: %b\n" % (MARK, to_bytes(header.writer), to_bytes(header.written))
     after = b"participants: %b\n%b\n" % (to_bytes(who), END)
-    length = file_length(len(before) + len(after) + len(body))
-    return b"%bfile-length: %d\n%b%b" % (before, length, after, body)
+    return b"%bfile-length: %d\n%b" % (before, file_length(len(before) + len(after) + size), after)
 
 
 def file_length(base: int) -> int:

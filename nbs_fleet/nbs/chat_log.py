@@ -13,23 +13,27 @@ class Log:
     """
 
     def __init__(self) -> None:
-        self.body = b""
+        self.body = bytearray()
         self.messages: list[ChatMessage] = []
         self.skipped = 0
         self._ends: list[int] = []
 
-    def follow(self, body: bytes) -> bool:
-        """Take in the body as it is now; True if what was known is still its beginning. Only what is new is decoded."""
-        grown = body.startswith(self.body)
+    def follow(self, data: bytes, place: int) -> bool:
+        """Take in the file as it is now, whose body begins at `place`; True if what was known still begins it.
+
+        Only what is new is decoded.
+        """
+        grown = data.startswith(self.body, place)
         if not grown:
-            self.body, self.messages, self.skipped, self._ends = b"", [], 0, []
-        self.add(normal(body[len(self.body) :] if self.body else body))
+            self.body, self.messages, self.skipped, self._ends = bytearray(), [], 0, []
+        if len(data) > place + len(self.body):
+            self.add(normal(data[place + len(self.body) :]))
         return grown
 
     def add(self, more: bytes) -> None:
         """Append lines, each with its newline."""
         place = len(self.body)
-        self.body = self.body + more if self.body else more
+        self.body += more
         messages, ends = self.messages, self._ends
         for line in more.split(b"\n"):
             place += len(line) + 1
@@ -43,16 +47,17 @@ class Log:
     def line(self, index: int) -> bytes:
         """The raw line of a message, with its newline."""
         end = self._ends[index]
-        return self.body[self.body.rfind(b"\n", 0, end - 1) + 1 : end]
+        return bytes(self.body[self.body.rfind(b"\n", 0, end - 1) + 1 : end])
 
     def cut(self, count: int) -> tuple[bytes, bytes]:
         """The body in two parts, after the message number `count` (counted from 1)."""
         end = self._ends[count - 1]
-        return self.body[:end], self.body[end:]
+        return bytes(self.body[:end]), bytes(self.body[end:])
 
     def drop(self, count: int) -> None:
         """Forget the first `count` messages and the lines before and between them."""
-        old, self.body = self.cut(count)
+        size = self._ends[count - 1]
+        self.skipped -= self.body.count(b"\n", 0, size) - count
+        del self.body[:size]
         del self.messages[:count]
-        self._ends = [end - len(old) for end in self._ends[count:]]
-        self.skipped -= old.count(b"\n") - count
+        self._ends = [end - size for end in self._ends[count:]]

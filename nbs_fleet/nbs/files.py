@@ -61,14 +61,16 @@ def read_all(fd: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def replace(path: str, data: bytes, *, temporary: str | None = None, mode: int = 0o600) -> os.stat_result:
-    """Replace `path` by `data` in one step; returns what the new file is. Raises NbsFileError, the old one unharmed.
+def replace(path: str, *data: bytes | bytearray, temporary: str | None = None, mode: int = 0o600) -> os.stat_result:
+    """Replace `path` by all of `data` in one step; returns what the new file is.
+
+    Raises NbsFileError; the old content is then still there.
 
     `temporary` is the name the nbs tools use where they write under a lock; without a lock the name is our own.
     """
     beside = temporary or f"{path}.{os.getpid()}-{threading.get_native_id()}.tmp"
     try:
-        found = write_new(beside, data, mode)
+        found = write_new(beside, *data, mode=mode)
         os.replace(beside, path)
     except OSError as error:
         with suppress(OSError):
@@ -77,16 +79,22 @@ def replace(path: str, data: bytes, *, temporary: str | None = None, mode: int =
     return found
 
 
-def write_new(path: str, data: bytes, mode: int = 0o600) -> os.stat_result:
+def write_new(path: str, *data: bytes | bytearray, mode: int = 0o600) -> os.stat_result:
     """Write a file, whatever was there; raises OSError and may leave a part."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        for part in data:
+            _write_all(fd, part)
         return os.fstat(fd)
     finally:
         os.close(fd)
+
+
+def _write_all(fd: int, part: bytes | bytearray) -> None:
+    with memoryview(part) as view:
+        place = 0
+        while place < len(view):
+            place += os.write(fd, view[place:])
 
 
 def make_folder(path: str, mode: int = 0o777) -> None:

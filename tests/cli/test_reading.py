@@ -55,6 +55,7 @@ def test_why_shows_state_and_evidence_strongest_first(paths: RunPaths) -> None:
         "  state file  waiting: permission prompt  12:00:00.113",
         "  hook        PermissionRequest Bash      12:00:00.087  rm -r build^[[31m",
         "  title       ✳ bo-2                                    (says nothing about dialogs)",
+        "  policy      permission: ask",
         "  pending     restarts when next idle: model changed",
         "  last exit   crash (exit 7)              12:00:00.000",
         "  restarts    1 of 5 starts within 10m used",

@@ -71,7 +71,11 @@ def scene(tmp_path: Path, name: str, run: str = "run", **agent: Any) -> Iterator
         facts = ana.facts(declared, Path(env["HOME"]), {}, None)
         try:
             with client(ana, driver, facts, env, runtime / "tmux") as pane:
-                yield Scene(ana, pane, one)
+                try:
+                    yield Scene(ana, pane, one)
+                except AssertionError:
+                    print(pane.screen(), *ana.spooled(), sep="\n")
+                    raise
         finally:
             for path in runtime.iterdir():
                 path.unlink()

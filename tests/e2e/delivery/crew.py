@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -112,7 +113,7 @@ class Crew:
             code, out, err = result.code, result.out, result.err
         else:
             done = subprocess.run(
-                [*self.fleet.start_argv(), *argv, "--stdin"],
+                [sys.executable, "-m", "nbs_fleet", *argv, "--stdin"],
                 cwd=self.fleet.root,
                 env=self.fleet.env,
                 input=stdin,
@@ -239,3 +240,7 @@ class Crew:
         """Hook events that nobody has read."""
         folder = Path(self.paths(handle).spool)
         return [folder / name for name in os.listdir(folder) if not name.startswith(".")]
+
+    def in_mail(self, handle: str) -> list[str]:
+        """Mail that the client has not taken."""
+        return [name for name in os.listdir(self.paths(handle).mail) if name.endswith(".msg")]
