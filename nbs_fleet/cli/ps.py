@@ -91,7 +91,7 @@ def cells(row: AgentStatus, now: float) -> list[output.Piece]:
         agent.driver if agent else "",
         output.Span(_state(row), STYLES.get(row.state, "")),
         since,
-        "0",
+        str(sum(record.unread.values())),
         str(record.queued),
         str(record.restarts),
         _remark(row),

@@ -97,6 +97,8 @@ class AgentRecord(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     """What the present state rests on, strongest first."""
     queued: int = 0
+    unread: dict[str, int] = {}
+    events: int = 0
     rung: str | None = None
     attention: str | None = None
     tries: dict[str, int] = {}

@@ -7,6 +7,7 @@ from msgspec import Struct
 from nbs_fleet.drivers.base import HookNews, Reading, StateFile, Turns
 from nbs_fleet.model import AgentState, BlockedKind, Evidence
 from nbs_fleet.sidecar.delivery import PostAction, PostEvent
+from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.recovery import Remedy
 
 
@@ -52,6 +53,12 @@ class Signalled(Struct, frozen=True, tag=True):
     message: str = ""
 
 
+class WaitingSeen(Struct, frozen=True, tag=True):
+    """What waits for this agent on the nbs files: chats and events."""
+
+    waiting: Waiting
+
+
 class Paused(Struct, frozen=True, tag=True):
     """Whether the fleet is told to leave the agents alone."""
 
@@ -89,6 +96,7 @@ Event = (
     | HookSeen
     | Signalled
     | Paused
+    | WaitingSeen
     | Flickered
     | Pressed
     | Faulted
@@ -124,6 +132,9 @@ class Report(Struct, frozen=True, tag=True):
     evidence: tuple[Evidence, ...] = ()
     queued: int = 0
     """Messages on their way to it."""
+    unread: dict[str, int] = {}
+    """Unread messages per chat."""
+    events: int = 0
     rung: str | None = None
     """The highest rung its messages can take now."""
     attention: str | None = None
@@ -134,4 +145,4 @@ class Report(Struct, frozen=True, tag=True):
     """Remedies tried since the agent last made progress, by trigger."""
 
 
-Action = Look | ReadTranscript | Press | Report | PostAction | Remedy
+Action = Look | ReadTranscript | Press | Report | PostAction | Remedy | Notify

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import StateFile
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment
-from nbs_fleet.sidecar import delivery, recovery
+from nbs_fleet.sidecar import delivery, notices, recovery
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -27,6 +27,7 @@ from nbs_fleet.sidecar.actions import (
     Ticked,
     TitleSeen,
     TranscriptSeen,
+    WaitingSeen,
 )
 from nbs_fleet.sidecar.mind import Failure, Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
@@ -71,6 +72,8 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             return replace(mind, signal=event.kind), ()
         case Paused():
             return replace(mind, paused=event.paused), ()
+        case WaitingSeen():
+            return replace(mind, waiting=event.waiting), ()
         case Flickered():
             blind = mind.file is None or mind.report.state is AgentState.BLOCKED
             return _look(mind, wanted=blind, also=() if mind.acknowledged else (ReadTranscript(),))
@@ -175,6 +178,8 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         until=reading.until,
         evidence=evidence(mind, source),
         queued=len(mind.post.parcels),
+        unread={u.chat: u.count for u in mind.waiting.unread if u.count},
+        events=sum(number for _, number in mind.waiting.pending.types),
         rung=_rung(mind),
         attention=_attention(mind),
         signal=mind.signal,
@@ -213,7 +218,7 @@ def _told(report: Report) -> tuple[object, ...]:
     """What makes a report worth repeating: its evidence's times alone do not."""
     says = tuple((e.source, e.says) for e in report.evidence)
     plain = (report.state, report.since, report.ready, report.blocked, report.detail, report.until)
-    more = (report.queued, report.rung, report.attention, report.signal, report.session_id, report.tries)
+    more = (report.queued, report.unread, report.events, report.rung, report.attention, report.signal, report.session_id, report.tries)
     return (*plain, says, *more)
 
 
@@ -225,8 +230,13 @@ def _act(mind: Mind, now: Moment) -> Step:
     view = delivery.View(report.state, ready=report.ready, draft=report.blocked is BlockedKind.DRAFT)
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)
-    times = [at for at in (delivery.wake(post, view, now.mono), stuck.due) if at is not None and at > now.mono]
-    return replace(mind, post=post, stuck=stuck, wake_at=min(times, default=None)), (*sent, *remedies)
+    desk = notices.Desk(report.state, report.ready, busy=bool(post.parcels), waiting=mind.waiting)
+    rules = mind.watching.notices
+    noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
+    wakes = (delivery.wake(post, view, now.mono), stuck.due, notices.wake(noticed, desk, rules, now.mono))
+    wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
+    mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)
+    return mind, (*sent, *remedies, *((notify,) if notify is not None else ()))
 
 
 def _scene(mind: Mind, now: Moment) -> recovery.Scene:

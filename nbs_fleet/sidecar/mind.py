@@ -8,6 +8,7 @@ from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile, T
 from nbs_fleet.model import AgentState, ErrorKind
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.delivery import Means, Post
+from nbs_fleet.sidecar.notices import Noticed, NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Rules, Stuck
 
 SILENT = Reading(AgentState.UNKNOWN)
@@ -21,6 +22,7 @@ class Watching(Struct, frozen=True):
     """A prompt was passed at this start and must be acknowledged."""
     means: Means = Means(mail=False, stop_hook=False, keys_only=True)
     rules: Rules = Rules()
+    notices: NoticeRules = NoticeRules()
 
 
 class Failure(Struct, frozen=True):
@@ -61,5 +63,7 @@ class Mind(Struct, frozen=True):
     report: Report = Report(AgentState.STARTING, 0.0, ready=False)
     post: Post = Post(Means(mail=False, stop_hook=False, keys_only=True))
     stuck: Stuck = Stuck()
+    waiting: Waiting = Waiting()
+    noticed: Noticed = Noticed()
     wake_at: float | None = None
     """The monotonic second at which something becomes due without an event."""

@@ -19,7 +19,7 @@ from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, Message, MessageKind, Moment, Priority, ProcId
 from nbs_fleet.plan.paths import AgentPaths
-from nbs_fleet.sidecar import delivery, recovery
+from nbs_fleet.sidecar import delivery, recovery, wording
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -35,9 +35,11 @@ from nbs_fleet.sidecar.actions import (
     Signalled,
     StateFileSeen,
     Ticked,
+    WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.postman import Postman
 from nbs_fleet.sidecar.sources import StateFiles, read_spool, read_transcript
 
@@ -257,7 +259,9 @@ class Sidecar:
             case Report() | recovery.Restart():
                 self._tell(action)
             case recovery.Nudge():
-                self._nudge(action.text)
+                self._accept(MessageKind.NUDGE, action.text, Priority.NORMAL)
+            case Notify():
+                self._notify(action)
             case recovery.Escalate():
                 self._story("escalated", reason=action.reason, text=action.text)
             case recovery.Settle():
@@ -310,16 +314,27 @@ class Sidecar:
         write_atomic(facts.settings_path, settings)
         self._story("mail is not armed", instead="hooks and keys")
 
-    def _nudge(self, text: str) -> None:
+    def see(self, waiting: Waiting) -> None:
+        """Hear what waits for the agent on the nbs files."""
+        if waiting != self._loop.state.waiting:
+            self._loop.post(WaitingSeen(waiting))
+
+    def _notify(self, notify: Notify) -> None:
+        text = wording.notice(self.facts.agent.sidecar.notify, notify.summary, self.facts.agent.handle)
+        kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.NOTICE
+        self._story("noticed", why=notify.why, summary=notify.summary)
+        self._accept(kind, text, notify.priority)
+
+    def _accept(self, kind: MessageKind, text: str, priority: Priority) -> None:
         now = moment().wall
         message = Message(
-            id=new_id(MessageKind.NUDGE, now, secrets.randbits(64)),
+            id=new_id(kind, now, secrets.randbits(64)),
             to=self.facts.agent.handle,
             sender="fleet",
             text=text,
             created=now,
-            kind=MessageKind.NUDGE,
-            priority=Priority.NORMAL,
+            kind=kind,
+            priority=priority,
         )
         self._post.mailbox.accept(message)
 

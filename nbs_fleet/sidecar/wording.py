@@ -8,6 +8,11 @@ from nbs_fleet.errors import UsageError
 
 LIMIT = 100_000
 """Bytes (UTF-8) of the longest text: as much as was seen to arrive whole by each rung (Claude Code 2.1.197)."""
+NOTICE = (
+    "Waiting for you: {summary}. Read it with `nbs-fleet chat read CHAT --unread` and `nbs-fleet bus check`; "
+    "answer in the chat, and acknowledge events with `nbs-fleet bus ack`."
+)
+"""What an agent is told when something waits for it; never the content."""
 SUMMARY = 200
 """Characters of a text in a story."""
 
@@ -94,6 +99,12 @@ def for_keys(text: str) -> tuple[str, tuple[str, ...]]:
 def one_line(text: str) -> str:
     """The text on one line, for clients whose input takes no newline: lines joined by ` / `, empty ones left out."""
     return " / ".join(line.strip() for line in text.split("\n") if line.strip()).replace("\t", " ")
+
+
+def notice(template: str | None, summary: str, handle: str) -> str:
+    """The text of a notice: the team file's template with `{summary}` and `{handle}` filled in, else our own words."""
+    text = template or NOTICE
+    return text.replace("{summary}", summary).replace("{handle}", handle)
 
 
 def summary(text: str, length: int = SUMMARY) -> str:

@@ -230,6 +230,8 @@ def _told(record: AgentRecord, report: Report) -> AgentRecord:
     return replace(
         record,
         queued=report.queued,
+        unread=report.unread,
+        events=report.events,
         rung=report.rung,
         attention=report.attention,
         signal=report.signal,

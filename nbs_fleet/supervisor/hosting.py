@@ -16,6 +16,7 @@ from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.sidecar.actions import Action, Event, Report
 from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.mind import Watching
+from nbs_fleet.sidecar.notices import NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.watcher import Ground, Run, Sidecar, first_mind
 from nbs_fleet.supervisor.facts import earlier_transcripts, gather
@@ -40,6 +41,7 @@ class Sidecars:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Sidecar] = {}
         self._faults: dict[str, list[str]] = {}
+        self._waiting: dict[str, Waiting] = {}
 
     def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, died: bool) -> None:
         """Watch the client that `record` describes; one that was watched before is let go.
@@ -72,6 +74,13 @@ class Sidecars:
         for sidecar in self._running.values():
             sidecar.poll()
 
+    def see(self, handle: str, waiting: Waiting) -> None:
+        """Tell one sidecar what waits for its agent; one that begins later is told then."""
+        self._waiting[handle] = waiting
+        sidecar = self._running.get(handle)
+        if sidecar is not None:
+            sidecar.see(waiting)
+
     def states(self) -> dict[str, str]:
         """What `ps` says of each sidecar: running, or what it fell over."""
         states = dict.fromkeys(self._tasks, "running")
@@ -86,6 +95,8 @@ class Sidecars:
         async def run() -> None:
             sidecar = self._make(plan, agent, record, prompted, died)
             self._running[handle] = sidecar
+            if handle in self._waiting:
+                sidecar.see(self._waiting[handle])
             await sidecar.run()
 
         def fault(error: Exception) -> bool:
@@ -154,4 +165,14 @@ def watching_of(agent: AgentPlan, driver: Driver, prompted: bool) -> Watching:
         must_signal=told.stop == "signal",
         grace=told.sidecar.idle_grace,
     )
-    return Watching(can, expects_prompt=prompted, means=means, rules=rules)
+    nbs = told.sidecar
+    notices = NoticeRules(
+        startup_grace=nbs.startup_grace,
+        cooldown=nbs.notify_cooldown,
+        poll=nbs.poll,
+        poll_always=nbs.poll_mode == "always",
+        nag_critical=nbs.nag.critical,
+        nag_high=nbs.nag.high,
+        enabled=nbs.notices,
+    )
+    return Watching(can, expects_prompt=prompted, means=means, rules=rules, notices=notices)

@@ -20,7 +20,8 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.tmux]
 SIGNAL = '[[bash touch "$NBS_FLEET_RUN/agents/$NBS_HANDLE/signal.json"]]'
-QUESTION = {"question": "Which?", "header": "H", "options": [{"label": "a", "description": "b"}], "multiSelect": False}
+OPTIONS = [{"label": "a", "description": "b"}, {"label": "c", "description": "d"}]
+QUESTION = {"question": "Which?", "header": "H", "options": OPTIONS, "multiSelect": False}
 
 
 class Scene(NamedTuple):

@@ -30,7 +30,14 @@ EVENTS = (
 )
 # Lines that follow from what only the real client has: its tools' and skills' lists, file backups, titles.
 NOISE = {"file-history-snapshot", "last-prompt", "ai-title", "summary"}
-ATTACHED_NOISE = {"agent_listing_delta", "skill_listing", "task_reminder", "plan_mode_exit", "plan_mode_reentry"}
+ATTACHED_NOISE = {
+    "date_change",
+    "agent_listing_delta",
+    "skill_listing",
+    "task_reminder",
+    "plan_mode_exit",
+    "plan_mode_reentry",
+}
 
 
 @pytest.fixture

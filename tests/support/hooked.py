@@ -138,9 +138,10 @@ class Pane:
         return eventually(lambda: screen if text in (screen := self.screen()) else None, patience)
 
     def type(self, text: str, *keys: str) -> None:
-        """Type text, then keys by name."""
+        """Type text, then keys by name once it is to be seen: a client that reads both at once takes Enter for text."""
         self.tmux("load-buffer", "-b", "t", "-", text=text)
         self.tmux("paste-buffer", "-p", "-d", "-b", "t", "-t", "main:")
+        self.shows(text[:40])
         for key in keys:
             self.tmux("send-keys", "-t", "main:", key)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -103,9 +104,20 @@ class SimClient:
         seen = len(self.output)
         self.paste(text)
         self.until(lambda: len(self.output) > seen)
-        if self.hurried:
+        if not self.hurried:
+            self.send("\r")
+            return
+        mark = self.mark()
+        for _ in range(3):
             self.quiet()
-        self.send("\r")
+            self.send("\r")
+            with contextlib.suppress(AssertionError):
+                self.until(lambda: self.mark() != mark, patience=2.0)
+                return
+
+    def mark(self) -> tuple[object, int]:
+        """Changes when a prompt was taken."""
+        return self.state().get("statusUpdatedAt"), len(self.lines())
 
     def quiet(self, seconds: float = 0.15) -> None:
         """Until it wrote nothing for so long: the real client takes an Enter that comes too soon for part of the paste."""

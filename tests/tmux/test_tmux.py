@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.layout import PaneWanted, start_lines
+from nbs_fleet.launch.proctable import LinuxTable
 from nbs_fleet.launch.tmux import client_environ
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.spec.team import Layout
@@ -203,6 +204,9 @@ def test_a_client_whose_child_keeps_the_terminal_is_respawned_when_said_to_be_de
     server.tmux.source(start_lines("team", [wanted], known, server.layout))
     eventually(lambda: server.tmux.capture(first.id)[0] == "again")
     assert server.ours()["ana"].pid != first.pid
+    # What ignores HUP outlives even its tmux: the end of this test has to see to it.
+    (orphan,) = [row.proc for row in LinuxTable().rows() if row.session == first.pid and not row.zombie]
+    assert processes.send_signal(orphan, "KILL")
 
 
 def _lives(pid: int) -> bool:

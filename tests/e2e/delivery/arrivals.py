@@ -58,7 +58,7 @@ class Requests:
         marks = list(MARK.finditer(block))
         now.update(mark[1] for mark in marks)
         now.update(TOKEN.findall(block))
-        for mark, after in zip(marks, [*marks[1:], None], strict=True):
+        for mark, after in zip(marks, [*marks[1:], None], strict=False):
             self._texts[mark[1]] = block[mark.start() : after.start() if after else len(block)]
 
     def texts(self) -> dict[str, str]:

@@ -1,0 +1,283 @@
+"""The nbs tools' event bus: a folder of event files, published by rename, acknowledged by a move to `processed/`."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+
+from nbs_fleet.model import Priority
+from nbs_fleet.nbs import bus_format
+from nbs_fleet.nbs.bus_format import BusConfig, Event
+from nbs_fleet.nbs.files import NbsFileError, read_bytes, refuse, remove, write_new
+
+_EVENT_BYTES = 4 * 1024 * 1024
+"""A file larger than this is no event."""
+_TEMPORARY = ".tmp-"
+
+_last_us = 0
+_last_guard = threading.Lock()
+
+
+class BusMissingError(NbsFileError):
+    """There is no such events directory."""
+
+    exit_code = 2
+
+
+class EventMissingError(NbsFileError):
+    """There is no such event among the pending ones."""
+
+    exit_code = 3
+
+
+class BusArgumentError(NbsFileError):
+    """What was to be published is no event."""
+
+    exit_code = 4
+
+
+class Pending(Struct, frozen=True):
+    """The pending events, most urgent first, and which files are no events (each named only once per Bus)."""
+
+    events: tuple[Event, ...]
+    problems: tuple[str, ...] = ()
+
+
+class Status(Struct, frozen=True):
+    """How a bus stands: pending events, processed ones and their bytes, and how many wait longer than the limit."""
+
+    events: tuple[Event, ...]
+    processed: int
+    processed_bytes: int
+    stale: int
+    ack_timeout: int
+
+
+class Pruned(Struct, frozen=True):
+    """How many processed events were removed, the bytes of those left, and the limit."""
+
+    removed: int
+    left: int
+    limit: int
+    folder: bool = True
+    """False: there is no folder of processed events."""
+
+
+class Bus:
+    """One events directory. Errors: BusMissingError, EventMissingError, BusArgumentError, NbsFileError.
+
+    Files once published never change, so each is read once however often `pending` is asked.
+    """
+
+    def __init__(self, folder: str, *, clock: Callable[[], float] = time.time) -> None:
+        self.folder = os.path.abspath(folder)
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._known: dict[str, Event | None] = {}
+
+    @property
+    def processed_folder(self) -> str:
+        """Where acknowledged events are."""
+        return os.path.join(self.folder, "processed")
+
+    def config(self) -> BusConfig:
+        """What `config.yaml` says."""
+        data = read_bytes(os.path.join(self.folder, "config.yaml"))
+        return bus_format.parse_config((data or b"").decode("utf-8", "replace"))
+
+    def publish(
+        self, source: str, kind: str, priority: Priority, payload: str = "", *, dedup_window: float | None = None
+    ) -> str | None:
+        """Publish an event; returns the name of its file, None if the same source and type are pending already.
+
+        `dedup_window` is how far back (seconds) that counts; None takes it from the configuration, 0 never.
+        """
+        for what, word in (("source", source), ("type", kind)):
+            trouble = bus_format.word_trouble(word)
+            if trouble:
+                raise BusArgumentError(f"{what} {trouble}: {word!r}")
+        if "\0" in payload:
+            raise BusArgumentError("a payload can't hold NUL characters")
+        self._check_folder()
+        window = self.config().dedup_window if dedup_window is None else dedup_window
+        if window > 0 and self._is_double(f"{source}:{kind}", window):
+            return None
+        self._make_processed()
+        return self._write(source, kind, priority, payload)
+
+    def pending(self) -> Pending:
+        """All pending events, and what is new among the files that are none."""
+        with self._guard:
+            known: dict[str, Event | None] = {}
+            problems: list[str] = []
+            for name in self._names(self.folder):
+                if name in self._known:
+                    known[name] = self._known[name]
+                    continue
+                try:
+                    event = self._parse(name)
+                except ValueError as error:
+                    problems.append(f"{name}: {error}")
+                    known[name] = None
+                    continue
+                if event is not None:
+                    known[name] = event
+            self._known = known
+        events = sorted((event for event in known.values() if event is not None), key=lambda event: event.order)
+        return Pending(tuple(events), tuple(problems))
+
+    def read(self, name: str) -> bytes:
+        """The content of a pending event, as it is."""
+        self._check_folder()
+        data = read_bytes(self._path(name))
+        if data is None:
+            raise EventMissingError(f"event not found: {name}")
+        return data
+
+    def event(self, name: str) -> Event:
+        """One pending event. Raises NbsFileError if the file is none."""
+        try:
+            return bus_format.parse(name, self.read(name))
+        except ValueError as error:
+            raise NbsFileError(f"{name} is no event: {error}") from None
+
+    def ack(self, name: str) -> None:
+        """Acknowledge one event: it moves to `processed/`. Of several who try, one succeeds."""
+        path = self._path(name)
+        self._check_folder()
+        self._make_processed()
+        try:
+            os.rename(path, os.path.join(self.processed_folder, name))
+        except FileNotFoundError:
+            raise EventMissingError(f"event not found: {name}") from None
+        except OSError as error:
+            refuse("acknowledge", path, error)
+
+    def prune(self, limit: int | None = None) -> Pruned:
+        """Remove the oldest processed events until they have at most `limit` bytes (None: as configured)."""
+        self._check_folder()
+        most = self.config().retention if limit is None else limit
+        if not os.path.isdir(self.processed_folder):
+            return Pruned(0, 0, most, folder=False)
+        sizes = [(bus_format.stamp(name), name, size) for name, size in self._processed()]
+        total = sum(size for at_us, _, size in sizes if at_us is not None)
+        removed = 0
+        for _, name, size in sorted((at_us, name, size) for at_us, name, size in sizes if at_us is not None):
+            if total <= most:
+                break
+            removed += remove(os.path.join(self.processed_folder, name))
+            total -= size
+        return Pruned(removed, total, most)
+
+    def status(self) -> Status:
+        """How many events are pending and processed, and how many of the pending ones wait too long."""
+        events = self.pending().events
+        sizes = [size for _, size in self._processed()]
+        limit = self.config().ack_timeout
+        oldest = (self._clock() - limit) * 1e6
+        stale = sum(1 for event in events if event.at_us < oldest) if limit else 0
+        return Status(events, len(sizes), sum(sizes), stale, limit)
+
+    def _write(self, source: str, kind: str, priority: Priority, payload: str) -> str:
+        pid = os.getpid()
+        now = self._clock()
+        timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+        at_us = _later(int(now * 1e6))
+        beside = os.path.join(self.folder, f"{_TEMPORARY}{at_us}-{pid}{bus_format.SUFFIX}")
+        try:
+            name = bus_format.file_name(at_us, source, kind, pid)
+            data = bus_format.render(source, kind, priority, timestamp, payload)
+        except ValueError as error:
+            raise BusArgumentError(str(error)) from None
+        path = os.path.join(self.folder, name)
+        try:
+            write_new(beside, data, mode=0o666)
+            os.rename(beside, path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(beside)
+            refuse("publish", path, error)
+        return name
+
+    def _is_double(self, key: str, window: float) -> bool:
+        oldest = (self._clock() - window) * 1e6
+        return any(event.at_us >= oldest and event.key == key for event in self.pending().events)
+
+    def _parse(self, name: str) -> Event | None:
+        """The event of one file; None if it is gone by now. Raises ValueError if it is none."""
+        if bus_format.stamp(name) is None:
+            raise ValueError("its name does not begin with a time")
+        path = os.path.join(self.folder, name)
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no regular file")
+        if found.st_size > _EVENT_BYTES:
+            raise ValueError(f"it has {found.st_size} bytes")
+        try:
+            data = read_bytes(path)
+        except NbsFileError as error:
+            raise ValueError(error.message) from None
+        return None if data is None else bus_format.parse(name, data)
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return [
+                name
+                for name in os.listdir(folder)
+                if name.endswith(bus_format.SUFFIX) and not name.startswith(_TEMPORARY)
+            ]
+        except (FileNotFoundError, NotADirectoryError):
+            raise _missing(folder) from None
+        except OSError as error:
+            refuse("read", folder, error)
+
+    def _processed(self) -> Iterator[tuple[str, int]]:
+        """(name, bytes) of each processed event."""
+        if not os.path.isdir(self.processed_folder):
+            return
+        for name in self._names(self.processed_folder):
+            with suppress(FileNotFoundError):
+                found = os.stat(os.path.join(self.processed_folder, name))
+                if stat.S_ISREG(found.st_mode):
+                    yield name, found.st_size
+
+    def _path(self, name: str) -> str:
+        """The path of a pending event. Raises NbsFileError for what can't be the name of one."""
+        if "/" in name or name.startswith("..") or not name.removesuffix(bus_format.SUFFIX) or "\0" in name:
+            raise NbsFileError(f"invalid event filename: {name!r}")
+        if not name.endswith(bus_format.SUFFIX):
+            raise NbsFileError(f"invalid event filename (must end in {bus_format.SUFFIX}): {name!r}")
+        return os.path.join(self.folder, name)
+
+    def _check_folder(self) -> None:
+        if not os.path.isdir(self.folder):
+            raise _missing(self.folder)
+
+    def _make_processed(self) -> None:
+        try:
+            os.mkdir(self.processed_folder, 0o755)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            refuse("make", self.processed_folder, error)
+
+
+def _missing(folder: str) -> BusMissingError:
+    return BusMissingError(f"events directory not found: {folder}", hint="mkdir it; nbs-chat-init makes .nbs/events")
+
+
+def _later(at_us: int) -> int:
+    """This time, or the first after it that no event of this process has: its file name would be the same."""
+    global _last_us  # noqa: PLW0603 -- events of all buses of this process share one line of time
+    with _last_guard:
+        _last_us = max(at_us, _last_us + 1)
+        return _last_us
