@@ -18,8 +18,8 @@ from nbs_fleet.drivers import (
     claude_settings,
     claude_transcript,
     claudeless_screen,
+    proofs,
 )
-from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import (
     Capabilities,
     Dialog,

@@ -19,7 +19,8 @@ def in_prompt(text: str) -> tuple[str, ...]:
 def in_transcript(lines: str) -> tuple[str, ...]:
     """The ids that whole transcript lines prove to have reached the model (Claude Code 2.1.197, measured).
 
-    A `user` line's own text, or an attachment `queued_command`. Not tool results (an agent may print an archive),
+    A `user` line's own text (a held stop's reason too), an attachment `queued_command`, or one
+    `hook_additional_context`. Not tool results (an agent may print an archive),
     not its own words, and not `queue-operation`: what is only queued dies with the client.
     """
     found: dict[str, None] = {}
@@ -49,8 +50,13 @@ def _texts(entry: dict[str, Any]) -> Iterator[str]:
                 yield block["text"]
     attachment = entry.get("attachment")
     if entry.get("type") == "attachment" and isinstance(attachment, dict):
-        prompt = attachment.get("prompt")
-        if attachment.get("type") == "queued_command" and isinstance(prompt, str):
-            yield prompt
-        elif attachment.get("type") == "queued_command" and prompt is not None:
-            yield json.dumps(prompt, ensure_ascii=False)
+        yield from _attached(attachment)
+
+
+def _attached(attachment: dict[str, Any]) -> Iterator[str]:
+    """The text of what was queued, or of what a hook added to a prompt or beside a tool."""
+    prompt, content = attachment.get("prompt"), attachment.get("content")
+    if attachment.get("type") == "queued_command" and prompt is not None:
+        yield prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
+    elif attachment.get("type") == "hook_additional_context" and isinstance(content, list):
+        yield from (text for text in content if isinstance(text, str))

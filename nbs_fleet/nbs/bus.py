@@ -79,7 +79,9 @@ class Bus:
         self.folder = os.path.abspath(folder)
         self._clock = clock
         self._guard = threading.Lock()
-        self._known: dict[str, Event | None] = {}
+        self._known: dict[str, Event] = {}
+        self._damaged: dict[str, tuple[int, int]] = {}
+        self._news: list[str] = []
 
     @property
     def processed_folder(self) -> str:
@@ -113,24 +115,10 @@ class Bus:
 
     def pending(self) -> Pending:
         """All pending events, and what is new among the files that are none."""
+        events = self._scan()
         with self._guard:
-            known: dict[str, Event | None] = {}
-            problems: list[str] = []
-            for name in self._names(self.folder):
-                if name in self._known:
-                    known[name] = self._known[name]
-                    continue
-                try:
-                    event = self._parse(name)
-                except ValueError as error:
-                    problems.append(f"{name}: {error}")
-                    known[name] = None
-                    continue
-                if event is not None:
-                    known[name] = event
-            self._known = known
-        events = sorted((event for event in known.values() if event is not None), key=lambda event: event.order)
-        return Pending(tuple(events), tuple(problems))
+            news, self._news = self._news, []
+        return Pending(events, tuple(news))
 
     def read(self, name: str) -> bytes:
         """The content of a pending event, as it is."""
@@ -177,7 +165,7 @@ class Bus:
 
     def status(self) -> Status:
         """How many events are pending and processed, and how many of the pending ones wait too long."""
-        events = self.pending().events
+        events = self._scan()
         sizes = [size for _, size in self._processed()]
         limit = self.config().ack_timeout
         oldest = (self._clock() - limit) * 1e6
@@ -207,34 +195,50 @@ class Bus:
 
     def _is_double(self, key: str, window: float) -> bool:
         oldest = (self._clock() - window) * 1e6
-        return any(event.at_us >= oldest and event.key == key for event in self.pending().events)
+        return any(event.at_us >= oldest and event.key == key for event in self._scan())
 
-    def _parse(self, name: str) -> Event | None:
-        """The event of one file; None if it is gone by now. Raises ValueError if it is none."""
-        if bus_format.stamp(name) is None:
-            raise ValueError("its name does not begin with a time")
-        path = os.path.join(self.folder, name)
+    def _scan(self) -> tuple[Event, ...]:
+        """All pending events, most urgent first."""
+        with self._guard:
+            names = self._names(self.folder)
+            self._damaged = {name: seen for name, seen in self._damaged.items() if name in names}
+            self._known = {name: event for name in names if (event := self._known.get(name) or self._look(name))}
+            return tuple(sorted(self._known.values(), key=lambda event: event.order))
+
+    def _look(self, name: str) -> Event | None:
+        """The event of a file not read yet; None if it is none, or gone by now.
+
+        One that is none is looked at again when it changes: it may have been written by hand, bit by bit.
+        """
         try:
-            found = os.stat(path)
+            found = os.stat(os.path.join(self.folder, name))
         except OSError:
             return None
+        seen = (found.st_size, found.st_mtime_ns)
+        if self._damaged.get(name) == seen:
+            return None
+        try:
+            event = self._parse(name, found)
+        except (ValueError, NbsFileError) as error:
+            if name not in self._damaged:
+                self._news.append(f"{name}: {error}")
+            self._damaged[name] = seen
+            return None
+        self._damaged.pop(name, None)
+        return event
+
+    def _parse(self, name: str, found: os.stat_result) -> Event | None:
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no regular file")
         if found.st_size > _EVENT_BYTES:
             raise ValueError(f"it has {found.st_size} bytes")
-        try:
-            data = read_bytes(path)
-        except NbsFileError as error:
-            raise ValueError(error.message) from None
+        data = read_bytes(os.path.join(self.folder, name))
         return None if data is None else bus_format.parse(name, data)
 
-    def _names(self, folder: str) -> list[str]:
+    def _names(self, folder: str) -> set[str]:
         try:
-            return [
-                name
-                for name in os.listdir(folder)
-                if name.endswith(bus_format.SUFFIX) and not name.startswith(_TEMPORARY)
-            ]
+            names = os.listdir(folder)
+            return {n for n in names if n.endswith(bus_format.SUFFIX) and not n.startswith(_TEMPORARY)}
         except (FileNotFoundError, NotADirectoryError):
             raise _missing(folder) from None
         except OSError as error:
@@ -276,7 +280,7 @@ def _missing(folder: str) -> BusMissingError:
 
 
 def _later(at_us: int) -> int:
-    """This time, or the first after it that no event of this process has: its file name would be the same."""
+    """`at_us`, or the first time after it that no event of this process has: its file name would be the same."""
     global _last_us  # noqa: PLW0603 -- events of all buses of this process share one line of time
     with _last_guard:
         _last_us = max(at_us, _last_us + 1)

@@ -19,11 +19,11 @@ _HANDLE_BYTES = 63
 
 
 class Call(StrEnum):
-    """What a mention asks for; the value is the type of its event."""
+    """What a mention asks for, the most urgent last; the value is the type of its event."""
 
     MENTION = "chat-mention"
-    INTERRUPT = "chat-interrupt"
     QUERY = "chat-query"
+    INTERRUPT = "chat-interrupt"
 
     @property
     def priority(self) -> Priority:
@@ -51,18 +51,14 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 def expanded(called: Iterable[Mention], sender: str, roster: Iterable[str]) -> tuple[Mention, ...]:
-    """One mention per recipient: `@team` becomes everybody of the roster but the sender and the sidecar.
+    """One mention per recipient: `@team` becomes everybody of the roster but the sidecar; never the sender.
 
-    Who is called by name and as one of the team is called by name only.
+    Of two calls for the same recipient the more urgent one is left.
     """
-    every = tuple(called)
-    named = {mention.handle for mention in every if mention.handle != TEAM}
-    found: dict[str, Mention] = {}
-    for mention in every:
-        if mention.handle != TEAM:
-            found.setdefault(mention.handle, mention)
-            continue
-        for handle in roster:
-            if handle not in (sender, "sidecar") and handle not in named:
-                found.setdefault(handle, Mention(handle, mention.call))
-    return tuple(found.values())
+    members = tuple(handle for handle in roster if handle != "sidecar")
+    found: dict[str, Call] = {}
+    for mention in called:
+        for handle in members if mention.handle == TEAM else (mention.handle,):
+            if handle != sender:
+                found[handle] = max(mention.call, found.get(handle, mention.call), key=tuple(Call).index)
+    return tuple(Mention(handle, call) for handle, call in found.items())

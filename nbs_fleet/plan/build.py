@@ -60,6 +60,10 @@ def build(
         paths=paths,
         layout=team.layout,
         agents=tuple(agents),
+        chats=team.chats,
+        bus=team.bus,
+        standup=team.standup,
+        pythia=team.pythia,
         versions=dict(sorted(versions.items())),
     )
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nbs_fleet.model import AgentState, Evidence, Exit, ProcId
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.spec.team import Agent, Layout
+from nbs_fleet.spec.team import Agent, Chat, Layout, Pythia, Standup
 
 SAME_SESSION = (
     *("driver", "command", "args", "model", "permission_mode", "permissions", "dir"),
@@ -49,6 +49,10 @@ class Plan(Struct, frozen=True):
     paths: RunPaths
     layout: Layout
     agents: tuple[AgentPlan, ...]
+    chats: tuple[Chat, ...] = ()
+    bus: tuple[str, ...] = ()
+    standup: Standup | None = None
+    pythia: Pythia | None = None
     sources: dict[str, str] = {}
     """Digest of each file the team was read from, by path: for "file changed since up"."""
     umask: int = 0o022

@@ -218,7 +218,16 @@ def _told(report: Report) -> tuple[object, ...]:
     """What makes a report worth repeating: its evidence's times alone do not."""
     says = tuple((e.source, e.says) for e in report.evidence)
     plain = (report.state, report.since, report.ready, report.blocked, report.detail, report.until)
-    more = (report.queued, report.unread, report.events, report.rung, report.attention, report.signal, report.session_id, report.tries)
+    more = (
+        report.queued,
+        report.unread,
+        report.events,
+        report.rung,
+        report.attention,
+        report.signal,
+        report.session_id,
+        report.tries,
+    )
     return (*plain, says, *more)
 
 

@@ -20,6 +20,7 @@ from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.board import Board
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.fleet import (
@@ -66,6 +67,7 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, story=self.story)
+        self.board = Board(self._watcher, self.sidecars.see, self._problem)
         self.loop: Loop[Fleet, Event, Action] = Loop(
             Fleet(),
             decide=decide,
@@ -80,6 +82,7 @@ class Supervisor:
         """Take over what was found (`first`), then decide until it is over."""
         await self.socket.start()
         self.panes.on_lost = self._tmux_lost
+        self.board.open(self.plan)
         for event in first:
             self.loop.post(event)
         deciding = asyncio.create_task(self.loop.run(), name="decide")
@@ -128,6 +131,7 @@ class Supervisor:
         if plan is None:
             return Answer(ok=False, error="there is no plan to apply")
         self.plan = plan
+        self.board.open(plan)
         # Decided at once: whoever follows after this answer sees what came of it.
         self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
         return Answer(pid=os.getpid())
@@ -232,6 +236,9 @@ class Supervisor:
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
 
+    def _problem(self, text: str) -> None:
+        self.story(None).tell(moment().wall, "file problem", text=text)
+
     def _secrets(self, handle: str) -> tuple[str, ...]:
         try:
             return secret_values(read_values(self.paths.agent(handle).values), {})
@@ -254,6 +261,7 @@ class Supervisor:
     def _poll(self) -> None:
         if not self._over.done():
             self.sidecars.poll()
+            self.board.look()
             self._poll_later()
 
     async def _close(self, deciding: asyncio.Task[None]) -> None:

@@ -152,8 +152,8 @@ def test_a_configuration_folder_of_the_environment_counts() -> None:
     [
         ("/srv/my_project.v2", "-srv-my-project-v2"),
         ("/home/me/pr oj/ünï€😀", "-home-me-pr-oj--n----"),
-        ("/tmp/drv/L" + "q" * 190, "-tmp-drv-L" + "q" * 190),
-        ("/tmp/drv/L" + "q" * 191, "-tmp-drv-L" + "q" * 190 + "-2sgrjn"),
+        ("/tmp/example/L" + "q" * 186, "-tmp-example-L" + "q" * 186),
+        ("/tmp/example/L" + "q" * 187, "-tmp-example-L" + "q" * 186 + "-s182fj"),
     ],
 )
 def test_the_folder_of_a_project_is_named_as_the_client_does(folder: str, expected: str) -> None:

@@ -94,6 +94,7 @@ class SimClient:
             self.output += data
 
     def send(self, data: str | bytes) -> None:
+        assert self.fd >= 0, f"the client is gone; it said:\n{self.text()[-3000:]}"
         os.write(self.fd, data.encode() if isinstance(data, str) else data)
 
     def paste(self, text: str) -> None:

@@ -1,0 +1,83 @@
+"""What Pythia's turn is told from: the number of decisions, the last bucket (shared), the interval in config.yaml."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from nbs_fleet.nbs.bus import Bus
+from nbs_fleet.nbs.bus_format import SUFFIX
+from nbs_fleet.nbs.files import LOCK_TIMEOUT, make_folder, read_bytes, record_lock, refuse, replace
+
+DECISION = "decision-logged"
+"""The type of the event that says that a decision was written down."""
+_EVENT = re.compile(rf"[0-9]+-.+-{DECISION}(-[0-9]+)?{re.escape(SUFFIX)}")
+
+
+class Decisions(Struct, frozen=True):
+    """How many decisions there are, and the file or folder they were counted in: another one counts from anew."""
+
+    count: int
+    source: str
+
+
+def scribe_log(root: str, chat: str) -> str:
+    """The decision log of a chat (its name)."""
+    return os.path.join(root, ".nbs", "scribe", f"{chat}-log.md")
+
+
+def count_decisions(root: str, chat: str | None, bus: str) -> Decisions:
+    """The decisions of the chat's scribe log if there is one, else the `decision-logged` events of the bus folder.
+
+    Both can shrink: a log is archived, processed events are pruned. Raises NbsFileError.
+    """
+    if chat is not None:
+        path = scribe_log(root, chat)
+        data = read_bytes(path)
+        if data is not None:
+            return Decisions(sum(1 for line in data.split(b"\n") if line.startswith(b"### D-")), path)
+    count = 0
+    for folder in (bus, os.path.join(bus, "processed")):
+        try:
+            count += sum(1 for name in os.listdir(folder) if _EVENT.fullmatch(name))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refuse("read", folder, error)
+    return Decisions(count, bus)
+
+
+def configured_interval(bus: str) -> int | None:
+    """`pythia-interval` of the bus's config.yaml: decisions from one checkpoint to the next; None if not set."""
+    value = Bus(bus).config().other.get("pythia-interval", "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def bucket_path(root: str) -> str:
+    """Where the last bucket stands that was dealt with, by whichever sidecar."""
+    return os.path.join(root, ".nbs", "pythia-last-bucket")
+
+
+def last_bucket(root: str) -> int | None:
+    """The last bucket that was dealt with; None if there was none yet."""
+    text = (read_bytes(bucket_path(root)) or b"")[:64].strip()
+    return int(text) if text.isdigit() and len(text) < 19 else None
+
+
+def change_bucket(root: str, decide: Callable[[int | None], int | None], *, timeout: float = LOCK_TIMEOUT) -> bool:
+    """Change the last bucket as `decide` says (from the old one to the new one, None: leave it); True if changed.
+
+    Under a lock, so of all sidecars that see the same bucket full exactly one changes it.
+    """
+    make_folder(os.path.join(root, ".nbs"))
+    with record_lock(os.path.join(root, ".nbs", "pythia.lock"), timeout):
+        before = last_bucket(root)
+        after = decide(before)
+        if after is None or after == before:
+            return False
+        path = bucket_path(root)
+        replace(path, b"%d\n" % after, temporary=f"{path}.tmp")
+        return True
