@@ -56,7 +56,7 @@ def up(
 
     began = time.monotonic()
     chosen_only = tuple(only or ())
-    prepared = prepare(file, os.environ, only=chosen_only or None, now=now, driver=driver)
+    prepared = prepare(file, os.environ, only=chosen_only or None, now=now, driver=driver, remember=not dry_run)
     for warning in prepared.warnings:
         output.note(output.Span("warning: ", "yellow"), warning)
     chosen = handles_of(prepared, chosen_only)

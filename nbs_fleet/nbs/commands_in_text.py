@@ -1,8 +1,8 @@
-"""Finds the commands an agent writes to its sidecar in its own text, and none that it only quotes. Pure.
+r"""Finds the commands an agent writes to its sidecar in its own text, and none that it only quotes. Pure.
 
-A command is a line of its own that begins with `\\nbs-`. Whatever may be a quotation is left alone: code blocks, inline
-code, quoted lines, indented lines, HTML blocks. To miss a command costs a second try; to take one from a quotation
-would let others speak for the agent.
+A command is a line of its own that begins with `\nbs-`. Whatever may be a quotation is left alone: code blocks, inline
+code, quoted lines, text between quotation marks, indented lines, HTML blocks. To miss a command costs a second try; to
+take one from a quotation would let others speak for the agent.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _FENCE = re.compile(
 _QUOTE = re.compile(r"[ \t]*(?:[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+)*>")
 _OPENING = re.compile(r"<(pre|code|blockquote|script|style|textarea)\b", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
+_MARKS = re.compile('[`"“”„«»]')
 
 
 def find_commands(text: str) -> tuple[Command | Problem, ...]:
@@ -28,10 +29,9 @@ def find_commands(text: str) -> tuple[Command | Problem, ...]:
     """
     found: list[Command | Problem] = []
     for paragraph in _paragraphs(text):
-        inside = _inline_code(paragraph)
         for number, line in enumerate(paragraph):
             match = _COMMAND.fullmatch(line)
-            if match is None or inside[number] or "`" in line:
+            if match is None or _MARKS.search(line) or _is_inside("\n".join(paragraph), "\n".join(paragraph[:number])):
                 continue
             command = parse_command(match[1])
             if command is not None:
@@ -87,21 +87,16 @@ def _closes(line: str, fence: tuple[str, int]) -> bool:
     return set(end) == {marks[0]} and len(end) >= len(marks) and len(line) - len(bare) <= indentation + 3
 
 
-def _inline_code(paragraph: list[str]) -> list[bool]:
-    """For each line whether it begins inside a piece of inline code, which may go over several lines."""
-    text = "\n".join(paragraph)
-    runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
-    spans: list[tuple[int, int]] = []
+def _is_inside(paragraph: str, before: str) -> bool:
+    """Whether what follows `before` in a paragraph is inside of inline code or of quotation marks."""
+    if before.count('"') % 2 or any(before.count(a) > before.count(b) for a, b in ("“”", "„“", "«»")):
+        return True
+    runs = [(match.start(), match.end()) for match in _TICKS.finditer(paragraph)]
     while runs:
         start, end = runs.pop(0)
-        for place, (_, last) in enumerate(runs):
-            if last - runs[place][0] == end - start:
-                spans.append((start, last))
-                del runs[: place + 1]
-                break
-    result: list[bool] = []
-    place = 0
-    for line in paragraph:
-        result.append(any(start < place < end for start, end in spans))
-        place += len(line) + 1
-    return result
+        same = next((n for n, run in enumerate(runs) if run[1] - run[0] == end - start), None)
+        if same is not None:
+            if start < len(before) < runs[same][1]:
+                return True
+            del runs[: same + 1]
+    return False

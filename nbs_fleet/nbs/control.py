@@ -77,9 +77,9 @@ def read_inbox(path: str, position: Position) -> News:
         refuse("read", path, error)
     try:
         found = os.fstat(fd)
-        offset, problems = position.offset, ()
+        offset, problems = position.offset, list[Problem]()
         if found.st_size < offset or (position.inode not in (0, found.st_ino)):
-            problems = (Problem(os.path.basename(path), "was replaced or cut; it is read from its beginning"),)
+            problems.append(Problem(os.path.basename(path), "was replaced or cut; it is read from its beginning"))
             offset = 0
         data = os.pread(fd, _AT_ONCE, offset)
     except OSError as error:
@@ -173,5 +173,7 @@ def apply(root: str, registry: Registry, command: Command) -> bool:
     if registry.remove(command.kind, path):
         return True
     # An entry of the nbs tools may be written otherwise than its real path.
-    same = [p for p in registry.paths(command.kind) if os.path.realpath(os.path.join(root, p)) == path]
-    return any([registry.remove(command.kind, p) for p in same])
+    for entry in registry.paths(command.kind):
+        if os.path.realpath(os.path.join(root, entry)) == path:
+            return registry.remove(command.kind, entry)
+    return False

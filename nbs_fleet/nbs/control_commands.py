@@ -1,4 +1,4 @@
-"""What an agent tells its sidecar: `register-chat PATH` and the like, with or without `\\nbs-` in front. Pure."""
+r"""What an agent tells its sidecar: `register-chat PATH` and the like, with or without `\nbs-` in front. Pure."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class Problem(Struct, frozen=True):
 
 
 def parse_command(line: str) -> Command | Problem | None:
-    """The command of one line; None for blank lines and `#` comments. The second word is the path, as for the nbs
-    tools; what comes after it is ignored.
+    """The command of one line; None for blank lines and `#` comments.
+
+    The second word is the path, as for the nbs tools; what comes after it is ignored.
     """
     if len(line) > _LONGEST:
         return Problem(line[:80] + "...", f"the line is longer than {_LONGEST} characters")

@@ -50,6 +50,8 @@ umask {umask:03o}
 
 refuse() {{
     printf '%s\\n' "nbs-fleet: $2" >&2
+    # tmux loses the last words of a pane that dies among many starts, unless it had time to read them.
+    command -p sleep 0.1
     exit "$1"
 }}
 

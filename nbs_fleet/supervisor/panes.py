@@ -122,7 +122,7 @@ class Panes:
             found = await self.find(pane, handle)
             if _is_unsettled(found):
                 # Debian's tmux 3.3a loses most exit statuses until it is told to look again.
-                self.tmux.nudge_sigchld()
+                self.tmux.nudge_sigchld(drained=found is not None and found.dead)
             return found
 
         found: Pane | None = await waiting(look)

@@ -49,8 +49,11 @@ def prepare(
     now: bool = False,
     driver: str | None = None,
     check_versions: bool = True,
+    remember: bool = False,
 ) -> Prepared:
-    """Load, validate and plan a team file; compare with what runs. Writes and starts nothing.
+    """Load, validate and plan a team file; compare with what runs. Starts nothing.
+
+    Writes nothing either, unless `remember`: then what clients answered to `--version` is kept for next time.
 
     Raises TeamFileError (exit 2) for the file, MissingError (3) for a client that is missing or too old.
     """
@@ -61,7 +64,11 @@ def prepare(
         a.handle: agent_environment(a, environ, registry.get(a.driver).env_keys, files[a.handle])
         for a in loaded.team.agents
     }
-    found = versions.check(loaded.team.agents, environments) if check_versions else versions.Found()
+    home = rundir.state_home(environ)
+    cache = home if remember and os.path.isdir(home) else None
+    found = versions.Found()
+    if check_versions:
+        found = versions.check(loaded.team.agents, environments, cache_dir=cache)
     plan = build(
         loaded.team,
         paths=paths,

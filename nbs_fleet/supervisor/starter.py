@@ -23,6 +23,7 @@ from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.exits import read_end
 from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
 from nbs_fleet.supervisor.fleet import Launched, StartOne
+from nbs_fleet.supervisor.story import Story
 
 RESUME_FILE = "resume.md"
 
@@ -82,6 +83,8 @@ class Starter:
         paths = self.plan.paths.agent(agent.agent.handle)
         store.make_folders(self.plan.paths, agent.agent.handle)
         launch = driver.launch(facts)
+        if launch.dropped:
+            Story(paths.story).tell(time.time(), "flags dropped", flags=launch.dropped, why="the client knows none such")
         settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
         for path, text in ({facts.settings_path: settings} | launch.files).items():
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -154,7 +157,7 @@ def settled_pane(tmux: Tmux, pane_id: str) -> Pane | None:
     def look() -> Pane | None:
         found = next((p for p in tmux.panes() if p.id == pane_id), None)
         if found is not None and (not found.dead or (found.status is None and found.signal is None)):
-            tmux.nudge_sigchld()
+            tmux.nudge_sigchld(drained=found.dead)
             raise tenacity.TryAgain
         return found
 

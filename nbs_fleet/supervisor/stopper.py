@@ -29,7 +29,10 @@ async def stop(
         agent = plan.find(handle)
         signals = registry.get(agent.agent.driver).stop_signals if agent else ("TERM",)
         ended = await processes.end((record.proc,), signals, timeout)
-        survivors = tuple(p.pid for p in ended.survivors)
+        # What left the tree for good (a session of its own, and a parent that ended) still carries our mark.
+        strays = processes.in_run(plan.paths.run, handle=handle)
+        rest = await processes.end(strays, ("TERM",), min(timeout, 2.0)) if strays else ended
+        survivors = tuple(p.pid for p in (*ended.survivors, *rest.survivors))
     end = await bury(plan, record, panes, ours=True)
     if remove and record.pane is not None:
         await panes.remove(record.pane)
