@@ -20,6 +20,7 @@ from tests.clients.install import CLAUDE, CLAUDELESS, Client, obtain  # noqa: E4
 IN_CI = os.environ.get("CI") == "true"
 NO_TESTS = 5
 SECONDS = 3600.0
+E2E = ("tests/e2e",)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Suite:
     client: str | None = None
     needs: Client | None = None
     workers: int = 2
+    paths: tuple[str, ...] = ()
+    """Where its tests are; everywhere if empty."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,9 @@ def suites(*, long: bool) -> tuple[Suite, ...]:
         Suite("tmux", "tmux", f"tmux and not e2e and not real{rest}"),
         *((Suite("long", "no client", "long and not tmux and not e2e and not real"),) if long else ()),
         Suite("real clients", "Claude Code, claudeless", f"real and not e2e{rest}", needs=CLAUDE),
-        Suite("end to end", "simulator", e2e, client="sim"),
-        Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, client="claudeless", needs=CLAUDELESS),
-        Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, client="claude", needs=CLAUDE),
+        Suite("end to end", "simulator", e2e, client="sim", paths=E2E),
+        Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, client="claudeless", needs=CLAUDELESS, paths=E2E),
+        Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, client="claude", needs=CLAUDE, paths=E2E),
     )
 
 
@@ -82,7 +85,7 @@ def perform(suite: Suite, folder: Path) -> Line:
     """Run one suite, its output going straight through."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "pytest", "-q", "-m", suite.select, f"--junitxml={report}"]
+    argv = [sys.executable, "-m", "pytest", "-q", *suite.paths, "-m", suite.select, f"--junitxml={report}"]
     argv += ["-n", str(suite.workers)] if suite.workers > 1 else []
     argv += ["--client", suite.client] if suite.client else []
     print(f"\n== {suite.name} against {suite.against}", flush=True)

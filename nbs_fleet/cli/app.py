@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nbs_fleet import __version__
 from nbs_fleet.cli import output
-from nbs_fleet.errors import FleetError
+from nbs_fleet.errors import FleetError, UsageError
 
 INTERRUPTED = 130
 PROGRAM = "nbs-fleet"
@@ -40,6 +40,20 @@ COMMANDS: dict[str, Entry] = {
     "inbox list": Entry("nbs_fleet.cli.inbox:list_", "the messages that wait for an agent"),
     "inbox show": Entry("nbs_fleet.cli.inbox:show", "one message, whole"),
     "inbox archive": Entry("nbs_fleet.cli.inbox:archive", "mark messages as done"),
+    "chat read": Entry("nbs_fleet.cli.chat:read", "print a chat: all, what is unread, the last ones"),
+    "chat send": Entry("nbs_fleet.cli.chat:send", "post to a chat; @handle calls somebody"),
+    "chat list": Entry("nbs_fleet.cli.chat:list_", "the chats, and how many messages are unread"),
+    "chat create": Entry("nbs_fleet.cli.chat:create", "make an empty chat"),
+    "chat participants": Entry("nbs_fleet.cli.chat:participants", "who has posted, and how often"),
+    "chat search": Entry("nbs_fleet.cli.chat:search", "find messages, in archives too"),
+    "chat count": Entry("nbs_fleet.cli.chat:count", "how many messages there are"),
+    "bus check": Entry("nbs_fleet.cli.bus:check", "the pending events, most urgent first"),
+    "bus read": Entry("nbs_fleet.cli.bus:read", "one event, as it is"),
+    "bus publish": Entry("nbs_fleet.cli.bus:publish", "publish an event"),
+    "bus ack": Entry("nbs_fleet.cli.bus:ack", "acknowledge events"),
+    "bus status": Entry("nbs_fleet.cli.bus:status", "how many events are pending and processed"),
+    "bus prune": Entry("nbs_fleet.cli.bus:prune", "remove the oldest processed events"),
+    "control": Entry("nbs_fleet.cli.registry:control", "what a sidecar watches for its agent: list it, change it"),
     "signal": Entry("nbs_fleet.cli.signal:signal", "for agents: complete, escalate or continue"),
     "ls": Entry("nbs_fleet.cli.ls:ls", "all of your teams, wherever they are"),
     "validate": Entry("nbs_fleet.cli.validate:validate", "check a team file; starts nothing"),
@@ -52,8 +66,14 @@ COMMANDS: dict[str, Entry] = {
     "sim": Entry("nbs_fleet.sim:main", "the scripted client that stands in for a real one", raw=True),
 }
 ALIASES = {"status": "ps"}
-GROUPS = {"inbox": "an agent's messages: list, show, archive"}
+GROUPS = {
+    "inbox": "an agent's messages: list, show, archive",
+    "chat": "the nbs tools' chats: read, send, list, search, ...",
+    "bus": "the nbs tools' event bus: check, publish, ack, ...",
+}
 """What the commands of two words that begin alike have in common."""
+NBS_USAGE = 4
+"""The exit code of a wrong command line in `chat` and `bus`, which keep the codes of the nbs tools."""
 
 
 def main() -> None:
@@ -70,7 +90,7 @@ def run(argv: list[str]) -> int:
         sys.stdout.flush()
     except FleetError as error:
         output.error(error.message, error.hint)
-        return error.exit_code
+        return NBS_USAGE if isinstance(error, UsageError) and argv[0] in ("chat", "bus") else error.exit_code
     except KeyboardInterrupt:
         output.error("interrupted")
         return INTERRUPTED

@@ -9,6 +9,8 @@ from nbs_fleet.model import AgentState, Priority
 
 SUMMARY_LENGTH = 200
 """Characters of a notice's summary at most."""
+SETTLE = 0.05
+"""Seconds between the first sight of something new and the notice: a message and its mention come as two files."""
 NAGS = 5
 """Reminders of the same thing at most; then it is a person's matter."""
 POLL_TEXT = "Nothing is known to wait for you. Have a look at your chats and events anyway."
@@ -45,10 +47,9 @@ class Waiting(Struct, frozen=True):
         """Whether something waits that is worth waking an agent: the fleet's own chatter alone is not."""
         return bool(self.pending.types) or any(u.by_others for u in self.unread)
 
-    def mark(self) -> str:
-        """Differs whenever there is something new to tell."""
-        chats = ",".join(f"{u.chat}={u.last}" for u in self.unread if u.by_others)
-        return f"{chats}|{self.pending.newest}|{','.join(self.pending.urgent)}"
+    def last(self) -> dict[str, int]:
+        """Per chat with unread messages by others: the index of its newest message."""
+        return {u.chat: u.last for u in self.unread if u.by_others}
 
 
 class NoticeRules(Struct, frozen=True):
@@ -68,9 +69,13 @@ class Noticed(Struct, frozen=True):
 
     began: float = 0.0
     last_at: float = -1e9
-    told: str = ""
-    """The mark of what the last notice was about."""
+    told: dict[str, int] = {}
+    """Per chat, the newest message that a notice was about."""
+    told_event: str = ""
+    """The newest event that a notice was about (their names sort by time)."""
     urgent_told: tuple[str, ...] = ()
+    fresh_at: float | None = None
+    """When something new was first seen that has not been told."""
     caught_up: bool = False
     nags: int = 0
     idle_since: float | None = None
@@ -105,10 +110,34 @@ def notice(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> tupl
         noticed = replace(noticed, idle_since=now)
     if desk.busy or now < noticed.began + rules.startup_grace:
         return noticed, None
+    noticed = _freshened(noticed, desk.waiting, now)
     why = _reason(noticed, desk.waiting, rules, now)
     if why is None:
         return replace(noticed, caught_up=True), None
+    if noticed.fresh_at is not None and now < noticed.fresh_at + SETTLE:
+        return noticed, None
     return _told(noticed, desk.waiting, why, now)
+
+
+def _freshened(noticed: Noticed, waiting: Waiting, now: float) -> Noticed:
+    """Note when something new came; a chat that was archived counts from its new, lower numbers."""
+    last = waiting.last()
+    told = {chat: min(index, last.get(chat, index)) for chat, index in noticed.told.items()}
+    noticed = replace(noticed, told=told)
+    if not _is_new(noticed, waiting):
+        return replace(noticed, fresh_at=None)
+    return noticed if noticed.fresh_at is not None else replace(noticed, fresh_at=now)
+
+
+def _is_new(noticed: Noticed, waiting: Waiting) -> bool:
+    """Whether anything waits that no notice was about; that less waits than before is no news."""
+    if any(index > noticed.told.get(chat, -1) for chat, index in waiting.last().items()):
+        return True
+    return waiting.pending.newest > noticed.told_event or _urgent(noticed, waiting)
+
+
+def _urgent(noticed: Noticed, waiting: Waiting) -> bool:
+    return any(name not in noticed.urgent_told for name in waiting.pending.urgent)
 
 
 def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) -> str | None:
@@ -120,9 +149,9 @@ def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) 
     if not noticed.caught_up:
         # What came before this sidecar, or while the client was away, is told once whatever was told then.
         return "catch-up"
-    if any(name not in noticed.urgent_told for name in waiting.pending.urgent):
+    if _urgent(noticed, waiting):
         return "urgent"
-    if waiting.mark() != noticed.told:
+    if _is_new(noticed, waiting):
         return "new" if since >= rules.cooldown else None
     if noticed.nags < NAGS and since >= _nag_after(waiting, rules):
         return "reminder"
@@ -142,7 +171,9 @@ def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Not
     after = replace(
         noticed,
         last_at=now,
-        told=waiting.mark(),
+        told={**noticed.told, **waiting.last()},
+        told_event=max(noticed.told_event, waiting.pending.newest),
+        fresh_at=None,
         urgent_told=waiting.pending.urgent,
         caught_up=True,
         nags=noticed.nags + 1 if again else 0,
@@ -175,6 +206,8 @@ def wake(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> float 
     times = [noticed.began + rules.startup_grace]
     if desk.waiting.anything():
         times += [noticed.last_at + rules.cooldown]
+        if noticed.fresh_at is not None:
+            times += [noticed.fresh_at + SETTLE]
         if noticed.nags < NAGS:
             times += [noticed.last_at + _nag_after(desk.waiting, rules)]
     elif rules.poll_always and noticed.idle_since is not None:

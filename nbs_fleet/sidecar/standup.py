@@ -39,8 +39,3 @@ def post(board: Board, every: float, began: float, jitter: float, now: float) ->
     if board.paused or now < due(board, every, began, jitter):
         return False
     return board.news > 0 or not board.all_idle
-
-
-def won(before: float | None, seen: float | None) -> bool:
-    """Whether the shared time is still the one that was decided on; if not, someone else has posted meanwhile."""
-    return before == seen

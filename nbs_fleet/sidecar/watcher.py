@@ -92,7 +92,8 @@ class Run(msgspec.Struct, frozen=True):
 class Sidecar:
     """Watches the run of one client in one pane until it is cancelled.
 
-    `tell` takes each report and each remedy for the supervisor; `record` each decision; `story` a word and facts.
+    `tell` takes each report and each remedy for the supervisor; `heard` the agent's last words of each turn;
+    `record` each decision; `story` a word and facts.
     """
 
     def __init__(
@@ -105,10 +106,11 @@ class Sidecar:
         watcher: Watcher,
         tell: Callable[[Report | recovery.Restart], None],
         record: Callable[[Event, Sequence[Action], Moment], None],
+        heard: Callable[[str], None],
         story: Callable[..., None],
     ) -> None:
         self.driver, self.facts, self.about = driver, facts, run
-        self._ground, self._watcher, self._tell, self._story = ground, watcher, tell, story
+        self._ground, self._watcher, self._tell, self._heard, self._story = ground, watcher, tell, heard, story
         self._places = driver.places(facts)
         self._transcript = self._places.transcript
         self._files = StateFiles(self._places.state_dir, run.proc, driver)
@@ -224,6 +226,15 @@ class Sidecar:
                 self._transcript = transcript
                 self._watch_transcript()
             self._loop.post(seen)
+            if seen.news.event == "Stop" and not seen.news.subagent:
+                self._listen(seen.news.last_text)
+
+    def _listen(self, text: str | None) -> None:
+        """An agent's own last words may hold commands for the sidecar."""
+        if text is None:
+            text = read_transcript(self.driver, self._transcript).turns.last_text
+        if text:
+            self._heard(text)
 
     def _mail_changed(self, name: str) -> None:
         if name.startswith(".") or name == "tok":

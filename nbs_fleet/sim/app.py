@@ -22,7 +22,8 @@ from nbs_fleet.sim.waiting import Waiting
 
 Json = dict[str, Any]
 AGAIN_SECONDS = 1.0
-IDLE_NOTICE_MS = 60000
+IDLE_NOTICE_MS = 60_000
+"""After so long the client says that it waits; messageIdleNotifThresholdMs in its config changes it."""
 _CYCLE = ("default", "acceptEdits", "plan")
 
 

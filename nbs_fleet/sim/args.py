@@ -94,7 +94,9 @@ Options:
   -v, --version, -h, --help
 
 With no rule for a prompt, directives in the prompt script the reply: [[say X]] [[slow SECS TEXT]] [[wait SECS TEXT]]
-[[bash CMD]] [[tool NAME JSON]] [[saytool TEXT || NAME JSON]] [[plan TEXT]] [[err STATUS N]] [[usage N]].
+[[bash CMD]] [[bg CMD]] [[tool NAME JSON]] [[saytool TEXT || NAME JSON]] [[plan TEXT]] [[err STATUS N]] [[usage N]]
+[[streamerr TYPE]] [[stop REASON TEXT]]; one directive per reply. NBS_SIM_LOG=FILE keeps each request as a JSON line.
+A scenario may also set startup = ["trust", "apikey", "mcp"]: dialogs shown at the start, trust as the config says.
 """
 
 

@@ -140,7 +140,8 @@ class Calls:
         if not ruling.allow:
             if ruling.cut:
                 raise Interrupted
-            return tools.failed(ruling.reason)._replace(data=None)
+            refused = tools.failed(ruling.reason)._replace(data=None)
+            return refused._replace(shown="Denied by PermissionRequest hook") if ruling.by_hook else refused
         if self.session.scenario.live and use.call.result is None:
             result = await self._execute(tool, use.given)
         else:

@@ -200,7 +200,9 @@ async def rewind(app: App) -> None:
 def background(app: App, description: str, command: str) -> str:
     """Start a command whose end wakes the model."""
     name = "b" + os.urandom(4).hex()
-    child = Child(app.loop, ["/bin/bash", "-c", f"eval {shlex.quote(command)}"], app.session.tool_env())
+    child = Child(
+        app.loop, ["/bin/bash", "-c", f"exec > /dev/null 2>&1; eval {shlex.quote(command)}"], app.session.tool_env()
+    )
     app.shells[name] = {
         "id": name,
         "type": "shell",

@@ -7,6 +7,7 @@ import signal
 
 from nbs_fleet.sim.kernel import Future, Interrupted, Loop, first
 
+DRAIN_SECONDS = 0.05
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -29,7 +30,7 @@ class Child:
         """Start it. `stdin` is fed to it (None: the null device). OSError when it can't be started."""
         self.loop = loop
         self.chunks: dict[int, list[bytes]] = {}
-        self.open = 0
+        self.listening: set[int] = set()
         self.drained: Future[None] = Future()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
@@ -65,7 +66,7 @@ class Child:
 
     def _listen(self, fd: int) -> None:
         self.chunks[fd] = []
-        self.open += 1
+        self.listening.add(fd)
 
         def ready() -> None:
             data = os.read(fd, 65536)
@@ -79,9 +80,14 @@ class Child:
     def _close(self, fd: int) -> None:
         self.loop.forget(fd)
         os.close(fd)
-        self.open -= 1
-        if self.open == 0:
+        self.listening.discard(fd)
+        if not self.listening:
             self.drained.set(None)
+
+    def _drop(self) -> None:
+        """Listen no more."""
+        for fd in list(self.listening):
+            self._close(fd)
 
     def _feed(self, fd: int, data: bytes) -> None:
         os.set_blocking(fd, False)
@@ -114,15 +120,20 @@ class Child:
 
     async def finish(self, seconds: float) -> Output:
         """Wait for its end, at most `seconds`; then, or when interrupted, the whole group is killed."""
-        limit = self.loop.after(seconds)
+        limit: Future[None] = Future()
+        timer = self.loop.call_later(seconds, lambda: limit.set(None))
         try:
-            if await first(self.exit, limit):
+            late = await first(self.exit, limit) == 1
+            if late:
                 self.kill()
                 await self.exit
-                return Output(-1, self.text(self.out), self.text(self.err), timed_out=True)
             # A grandchild that keeps the pipes open must not hold the client up.
-            await first(self.drained, self.loop.after(0.05))
+            await first(self.drained, self.loop.after(DRAIN_SECONDS))
         except Interrupted:
             self.kill()
             raise
-        return Output(self.exit.result(), self.text(self.out), self.text(self.err))
+        finally:
+            timer.cancel()
+            self._drop()
+        code = -1 if late else self.exit.result()
+        return Output(code, self.text(self.out), self.text(self.err), timed_out=late)

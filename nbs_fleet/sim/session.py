@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from nbs_fleet.sim import place, settings, statefile
@@ -187,6 +186,3 @@ class Session:
     async def end_hooks(self, reason: str) -> None:
         """SessionEnd."""
         await self.run_hooks("SessionEnd", {"reason": reason}, reason)
-
-
-Render = Callable[[], None]

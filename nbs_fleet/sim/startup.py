@@ -62,7 +62,7 @@ def _client(given: Args, env: dict[str, str]) -> int:
     except ScenarioError as error:
         raise Refused(str(error), 2) from None
     session_id, restored = _choose_session(given, env, scenario.session_id)
-    from nbs_fleet.sim.app import App  # noqa: PLC0415
+    from nbs_fleet.sim.app import IDLE_NOTICE_MS, App  # noqa: PLC0415
     from nbs_fleet.sim.kernel import Loop, start  # noqa: PLC0415
     from nbs_fleet.sim.session import Session  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def _client(given: Args, env: dict[str, str]) -> int:
     config = place.read_json(place.config_file(env))
     config = config if isinstance(config, dict) else {}
     idle = config.get("messageIdleNotifThresholdMs")
-    app = App(loop, session, idle if isinstance(idle, int) else 60000)
+    app = App(loop, session, idle if isinstance(idle, int) else IDLE_NOTICE_MS)
     if restored:
         from nbs_fleet.sim import resume  # noqa: PLC0415
 

@@ -6,67 +6,88 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.model import Priority
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.bus_format import Event
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
-from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.notices import Pending, Unread, Waiting
 
 SIDECAR = "sidecar"
 """The handle under which machines post: it wakes nobody."""
-URGENT_TYPES = ("chat-mention", "chat-interrupt", "chat-query", "human-input")
+CALLS = ("chat-mention", "chat-interrupt", "chat-query", "human-input")
+
+
+class Tray(Struct, frozen=True):
+    """What is watched for one agent: paths of chats and of event folders."""
+
+    chats: tuple[str, ...] = ()
+    buses: tuple[str, ...] = ()
 
 
 class Board:
-    """Watches the chats and event folders of a plan and tells what waits for each handle.
+    """Watches chats and event folders and tells what waits for each handle.
 
-    `tell(handle, waiting)` is called for each agent at the start and whenever something of it may have changed;
-    `problem(text)` once for each file that is no chat or no event.
+    `tell(handle, waiting)` is called whenever something of it may have changed; `problem(text)` once for each file
+    that is no chat or no event. `roster()` are the handles that `@team` stands for.
     """
 
     def __init__(
         self,
         watcher: Watcher,
+        *,
         tell: Callable[[str, Waiting], None],
         problem: Callable[[str], None],
+        roster: Callable[[], tuple[str, ...]],
     ) -> None:
-        self._watcher, self._tell, self._problem = watcher, tell, problem
-        self._plan: Plan | None = None
-        self.chats: dict[str, Chat] = {}
-        self.buses: dict[str, Bus] = {}
+        self._watcher, self._tell, self._problem, self._roster = watcher, tell, problem, roster
+        self._trays: dict[str, Tray] = {}
+        self._chats: dict[str, Chat] = {}
+        self._buses: dict[str, Bus] = {}
         self._watched: set[str] = set()
         self._soon = False
         self._told: set[str] = set()
 
-    def open(self, plan: Plan) -> None:
-        """Watch what this plan names; what an earlier one named is let go."""
-        self._plan = plan
-        self.chats = {c.name: Chat(c.path) for c in plan.chats}
-        folders = {bus for a in plan.agents for bus in a.agent.bus} | set(plan.bus)
-        self.buses = {folder: Bus(folder) for folder in sorted(folders)}
-        wanted = {os.path.dirname(c.path) for c in plan.chats} | folders
+    def assign(self, handle: str, tray: Tray | None) -> None:
+        """Watch this for an agent from now on; None: nothing any more."""
+        if self._trays.get(handle) == tray:
+            return
+        if tray is None:
+            self._trays.pop(handle, None)
+        else:
+            self._trays[handle] = tray
+        self._watch()
+        self._changed("")
+
+    def chat(self, path: str) -> Chat:
+        """The chat at `path`, read once for all."""
+        if path not in self._chats:
+            self._chats[path] = Chat(path)
+        return self._chats[path]
+
+    def look(self) -> None:
+        """Read everything and tell everyone."""
+        self._soon = False
+        events = {folder: self._events(bus) for folder, bus in self._buses.items()}
+        roster = self._roster()
+        for handle, tray in self._trays.items():
+            unread = tuple(u for path in tray.chats if (u := self._unread(path, handle)) is not None)
+            mine = [e for folder in tray.buses for e in events.get(folder, ()) if e.concerns(handle, roster)]
+            self._tell(handle, Waiting(unread, pending(mine)))
+
+    def _watch(self) -> None:
+        chats = {path for tray in self._trays.values() for path in tray.chats}
+        buses = {path for tray in self._trays.values() for path in tray.buses}
+        self._buses = {folder: self._buses.get(folder) or Bus(folder) for folder in sorted(buses)}
+        wanted = {os.path.dirname(path) for path in chats} | buses
         for folder in self._watched - wanted:
             self._watcher.remove(folder, self._changed)
         for folder in wanted - self._watched:
             self._watcher.add(folder, self._changed)
         self._watched = wanted
-        self.look()
-
-    def look(self) -> None:
-        """Read everything and tell everyone."""
-        self._soon = False
-        if self._plan is None:
-            return
-        events = {folder: self._events(bus) for folder, bus in self.buses.items()}
-        roster = tuple(a.agent.handle for a in self._plan.agents)
-        for agent in self._plan.agents:
-            handle = agent.agent.handle
-            unread = tuple(u for name in agent.agent.chats if (u := self._unread(name, handle)) is not None)
-            mine = [e for folder in agent.agent.bus for e in events.get(folder, ()) if e.concerns(handle, roster)]
-            self._tell(handle, Waiting(unread, pending(mine)))
 
     def _changed(self, name: str) -> None:
         """Several changes of one moment are one look."""
@@ -74,17 +95,15 @@ class Board:
             self._soon = True
             asyncio.get_running_loop().call_soon(self.look)
 
-    def _unread(self, name: str, handle: str) -> Unread | None:
-        chat = self.chats.get(name)
-        if chat is None:
-            return None
+    def _unread(self, path: str, handle: str) -> Unread | None:
         try:
-            found = chat.unread(handle)
+            found = self.chat(path).unread(handle)
         except NbsFileError as error:
             self._say(error.message)
             return None
         others = {who: number for who, number in found.senders.items() if who != handle}
         by_others = sum(number for who, number in others.items() if who != SIDECAR)
+        name = os.path.basename(path).removesuffix(".chat")
         return Unread(name, sum(others.values()), tuple(others), by_others, found.first + found.count - 1)
 
     def _events(self, bus: Bus) -> tuple[Event, ...]:
@@ -115,7 +134,7 @@ def pending(events: list[Event]) -> Pending:
 
 def is_call(event: Event) -> bool:
     """A mention by anyone but a machine: it waits for no cooldown."""
-    return event.type in URGENT_TYPES and f"from {SIDECAR}:" not in event.payload.partition("\n")[0]
+    return event.type in CALLS and f"from {SIDECAR}:" not in event.payload.partition("\n")[0]
 
 
 def _rank(priority: Priority) -> int:

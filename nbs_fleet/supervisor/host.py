@@ -14,15 +14,15 @@ from nbs_fleet.launch.environment import read_values, secret_values
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
-from nbs_fleet.model import Moment, ProcId
+from nbs_fleet.model import AgentState, Moment, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.board import Board
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.decide import decide
+from nbs_fleet.supervisor.desk import Desk
 from nbs_fleet.supervisor.fleet import (
     Action,
     Alarm,
@@ -45,7 +45,7 @@ from nbs_fleet.supervisor.fleet import (
 from nbs_fleet.supervisor.hosting import Sidecars
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
-from nbs_fleet.supervisor.starter import Starter
+from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
 from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.telling import tell
@@ -66,8 +66,8 @@ class Supervisor:
         self._over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
-        self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, story=self.story)
-        self.board = Board(self._watcher, self.sidecars.see, self._problem)
+        self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
+        self.desk = Desk(plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, story=self.story)
         self.loop: Loop[Fleet, Event, Action] = Loop(
             Fleet(),
             decide=decide,
@@ -82,7 +82,7 @@ class Supervisor:
         """Take over what was found (`first`), then decide until it is over."""
         await self.socket.start()
         self.panes.on_lost = self._tmux_lost
-        self.board.open(self.plan)
+        self.desk.open(self.plan)
         for event in first:
             self.loop.post(event)
         deciding = asyncio.create_task(self.loop.run(), name="decide")
@@ -130,8 +130,9 @@ class Supervisor:
         plan = store.read_plan(self.paths)
         if plan is None:
             return Answer(ok=False, error="there is no plan to apply")
-        self.plan = plan
-        self.board.open(plan)
+        before, self.plan = self.plan, plan
+        self.desk.open(plan)
+        self._renew(before)
         # Decided at once: whoever follows after this answer sees what came of it.
         self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
         return Answer(pid=os.getpid())
@@ -168,6 +169,7 @@ class Supervisor:
         self.sidecars.end(action.handle)
         if record.proc is not None:
             self._deaths.discard(record.proc)
+            self.desk.end(action.handle, client=record.proc.pid)
         self.story(action.handle).tell(moment().wall, "stopping", why=action.why)
         return await stop(self.plan, record, self.panes, remove=action.remove)
 
@@ -189,6 +191,7 @@ class Supervisor:
         if proc is None:
             return
         self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
+        self.desk.begin(action.handle, client=proc.pid, fresh=action.died)
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
             prompted = action.prompted and (agent.prompt is not None or action.died)
@@ -202,6 +205,7 @@ class Supervisor:
         if life is None or life.flight == "stopping" or life.record.proc != proc:
             return
         self.sidecars.end(handle)
+        self.desk.end(handle, client=proc.pid)
         end = await bury(self.plan, life.record, self.panes)
         self.loop.post(Died(handle, proc, end))
 
@@ -211,6 +215,9 @@ class Supervisor:
             self.loop.post(Asked("restart", (handle,), fresh=not word.resume))
             return
         self.loop.post(Reported(handle, word))
+
+    def _heard(self, handle: str, text: str) -> None:
+        self.desk.heard(handle, text)
 
     def _fault(self, action: Action, error: Exception) -> Event:
         what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"
@@ -236,8 +243,18 @@ class Supervisor:
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
 
-    def _problem(self, text: str) -> None:
-        self.story(None).tell(moment().wall, "file problem", text=text)
+    def _all_idle(self) -> bool:
+        return all(life.record.state is not AgentState.BUSY for life in self.loop.state.lives.values())
+
+    def _renew(self, before: Plan) -> None:
+        """Agents whose settings changed in ways that restart nobody: new files for their hooks, a new sidecar."""
+        for handle, life in self.loop.state.lives.items():
+            agent, old = self.plan.find(handle), before.find(handle)
+            if not life.alive or life.flight or agent is None or old is None or agent.agent == old.agent:
+                continue
+            if life.record.fields == agent.fields:
+                refresh_files(self.plan, agent, life.record)
+                self.sidecars.begin(self.plan, agent, life.record, prompted=False, died=False)
 
     def _secrets(self, handle: str) -> tuple[str, ...]:
         try:
@@ -261,12 +278,13 @@ class Supervisor:
     def _poll(self) -> None:
         if not self._over.done():
             self.sidecars.poll()
-            self.board.look()
+            self.desk.look()
             self._poll_later()
 
     async def _close(self, deciding: asyncio.Task[None]) -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
+        self.desk.close()
         await self.sidecars.close()
         await self.socket.close()
         self._deaths.close()

@@ -35,9 +35,10 @@ class Sidecars:
         watcher: Watcher,
         *,
         tell: Callable[[str, Report | Restart], None],
+        heard: Callable[[str, str], None],
         story: Callable[[str], Story],
     ) -> None:
-        self._ground, self._watcher, self._tell, self._story = ground, watcher, tell, story
+        self._ground, self._watcher, self._tell, self._heard, self._story = ground, watcher, tell, heard, story
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Sidecar] = {}
         self._faults: dict[str, list[str]] = {}
@@ -140,6 +141,7 @@ class Sidecars:
             watcher=self._watcher,
             tell=lambda word: self._tell(handle, word),
             record=record_decision,
+            heard=lambda text: self._heard(handle, text),
             story=tell_story,
         )
 

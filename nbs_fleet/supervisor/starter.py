@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -17,11 +18,13 @@ from nbs_fleet.launch.layout import PaneWanted, start_lines
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import Exit, ExitKind
+from nbs_fleet.nbs import presence
+from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.plan.script import launch_script
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.exits import read_end
-from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
+from nbs_fleet.supervisor.facts import choose_session, gather, live_owner, with_message
 from nbs_fleet.supervisor.fleet import Launched, StartOne
 from nbs_fleet.supervisor.story import Story
 
@@ -70,6 +73,7 @@ class Starter:
         if facts.resume and message:
             facts = with_message(facts)
         _guard(driver, facts)
+        presence.refuse_foreign(self.plan.root, handle)
         self._write(agent, driver, facts, message)
         sessions = record.sessions
         if record.session_id and record.session_id != facts.session_id:
@@ -82,9 +86,13 @@ class Starter:
     def _write(self, agent: AgentPlan, driver: Driver, facts: Facts, message: str) -> None:
         paths = self.plan.paths.agent(agent.agent.handle)
         store.make_folders(self.plan.paths, agent.agent.handle)
+        if not facts.resume:
+            forget_signals(paths)
         launch = driver.launch(facts)
         if launch.dropped:
-            Story(paths.story).tell(time.time(), "flags dropped", flags=launch.dropped, why="the client knows none such")
+            Story(paths.story).tell(
+                time.time(), "flags dropped", flags=launch.dropped, why="the client knows none such"
+            )
         settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
         for path, text in ({facts.settings_path: settings} | launch.files).items():
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -149,6 +157,22 @@ class Starter:
         rows = self.tmux.capture(pane.id, history=200)
         store.keep_capture(self.plan.paths, ready.plan.agent.handle, time.time(), tuple(rows))
         return read_end(driver, dead, tuple(rows), time.time())
+
+
+def forget_signals(paths: AgentPaths) -> None:
+    """A new session has said nothing of itself yet."""
+    for name in ("signal.json", "turn", "stops.json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(paths.dir, name))
+
+
+def refresh_files(plan: Plan, agent: AgentPlan, record: AgentRecord) -> None:
+    """Write settings and policies of a running agent anew; clients read them again by themselves."""
+    driver = registry.get(agent.agent.driver)
+    facts = gather(plan, agent, session_id=record.session_id or "", resume=True, has_prompt=False)
+    settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
+    for path, text in ({facts.settings_path: settings} | driver.launch(facts).files).items():
+        write_atomic(path, text)
 
 
 def settled_pane(tmux: Tmux, pane_id: str) -> Pane | None:

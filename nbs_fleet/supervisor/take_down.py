@@ -15,6 +15,7 @@ from nbs_fleet.launch.locks import FileLock
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.model import AgentState, ProcId
+from nbs_fleet.nbs import control, presence
 from nbs_fleet.plan.types import AgentRecord, Desired, Plan
 from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import lives, store
@@ -54,6 +55,7 @@ def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[En
         try:
             ended = asyncio.run(_end_all(plan, timeout, tell_one))
             _close_tmux(plan)
+            _leave_root(plan, tuple(r.handle for r in store.read_records(paths)))
             left = asyncio.run(_end_rest(plan, timeout))
         finally:
             owner.release()
@@ -100,6 +102,20 @@ def _write_down(plan: Plan, record: AgentRecord, ended: Ended | None) -> None:
     )
     store.write_record(plan.paths, after)
     tell(Story(plan.paths.agent(record.handle).story), record, after, now)
+
+
+def _leave_root(plan: Plan, handles: tuple[str, ...]) -> None:
+    """Remove what marks agents as living for the nbs tools; chats, events and cursors are the team's own."""
+    for handle in handles:
+        for path in (
+            presence.sidecar_path(plan.root, handle),
+            presence.pid_path(plan.root, handle),
+            control.registry_path(plan.root, handle),
+        ):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+    with suppress(OSError):
+        os.rmdir(os.path.join(plan.root, ".nbs", "pids"))
 
 
 def _close_tmux(plan: Plan) -> None:

@@ -38,7 +38,7 @@ def test_six_sidecars_in_a_virtual_week_post_one_standup_per_interval(seed: int)
         now = float(second)
         for jitter in rand.sample(jitters, 6):
             seen = last
-            if standup.post(Board(seen, 1, all_idle=False), EVERY, 0.0, jitter, now) and standup.won(seen, last):
+            if standup.post(Board(seen, 1, all_idle=False), EVERY, 0.0, jitter, now):
                 last = now
                 posts.append(now)
     gaps = [b - a for a, b in pairwise(posts)]

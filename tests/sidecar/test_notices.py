@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from nbs_fleet.model import AgentState, Priority
 from nbs_fleet.sidecar.notices import (
     NAGS,
+    SETTLE,
     SUMMARY_LENGTH,
     Desk,
     Noticed,
@@ -46,6 +47,9 @@ class Agent:
         self.noticed, told = notice(self.noticed, desk, self.rules, self.now)
         at = wake(self.noticed, desk, self.rules, self.now)
         assert at is None or at > self.now
+        if told is None and self.noticed.fresh_at == self.now:
+            # What is new is told a moment later, together with what comes with it.
+            self.noticed, told = notice(self.noticed, desk, self.rules, self.now + SETTLE)
         return told
 
     def settled(self) -> Agent:
@@ -95,6 +99,35 @@ def test_critical_events_and_mentions_wait_for_no_cooldown() -> None:
     assert told is not None
     assert told.why == "urgent"
     assert agent.see(events(Priority.HIGH, "e1"), after=1) is None
+
+
+def test_a_message_and_its_mention_are_one_notice() -> None:
+    agent = Agent().settled()
+    desk = Desk(AgentState.IDLE, ready=True, busy=False, waiting=CHAT)
+    agent.noticed, told = notice(agent.noticed, desk, RULES, agent.now)
+    assert told is None
+    both = Waiting(CHAT.unread, events(Priority.HIGH, "e1").pending)
+    agent.noticed, told = notice(agent.noticed, replace(desk, waiting=both), RULES, agent.now + SETTLE)
+    assert told is not None
+    assert agent.see(both, after=1) is None
+
+
+def test_that_less_waits_is_no_news() -> None:
+    agent = Agent().settled()
+    both = Waiting(CHAT.unread, events(Priority.NORMAL, newest="2").pending)
+    assert agent.see(both, after=20) is not None
+    assert agent.see(CHAT, after=20) is None
+    assert agent.see(events(Priority.NORMAL, newest="1"), after=20) is None
+
+
+def test_an_archived_chat_counts_from_its_new_numbers() -> None:
+    agent = Agent().settled()
+    old = Waiting((Unread("live", 1, ("bo",), by_others=1, last=2000),))
+    assert agent.see(old, after=20) is not None
+    shrunk = Waiting((Unread("live", 1, ("bo",), by_others=1, last=1000),))
+    assert agent.see(shrunk, after=20) is None
+    grown = Waiting((Unread("live", 2, ("bo",), by_others=2, last=1001),))
+    assert agent.see(grown, after=20) is not None
 
 
 def test_reminders_come_by_priority_and_end() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -398,4 +397,4 @@ def test_the_pid_of_a_command_s_parent_is_the_client(begin: Begin, tmp_path: Pat
     assert int((tmp_path / "ppid").read_text()) == client.pid
     client.say("[[bash kill -9 $PPID]]")
     assert client.wait() == 137
-    assert os.path.exists(client.config / "sessions" / f"{client.pid}.json")
+    assert client.state()

@@ -1,0 +1,96 @@
+"""The team's side on the nbs files: what is watched for whom, what waits, and the regular business."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.messages import Mailbox, new_id
+from nbs_fleet.launch.processes import moment
+from nbs_fleet.launch.watch import Watcher
+from nbs_fleet.model import Message, MessageKind
+from nbs_fleet.plan.types import Plan
+from nbs_fleet.sidecar.notices import Waiting
+from nbs_fleet.supervisor.board import Board
+from nbs_fleet.supervisor.clockwork import Clockwork
+from nbs_fleet.supervisor.registrations import Registrations
+from nbs_fleet.supervisor.story import Story
+
+
+class Desk:
+    """Board, registrations and clockwork of one plan.
+
+    `tell(handle, waiting)` hears what waits for an agent; `all_idle()` says whether the team rests.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        watcher: Watcher,
+        *,
+        tell: Callable[[str, Waiting], None],
+        all_idle: Callable[[], bool],
+        story: Callable[[str | None], Story],
+    ) -> None:
+        self._plan, self._story = plan, story
+        self.board = Board(watcher, tell=tell, problem=self._problem, roster=self._roster)
+        self._registrations = Registrations(
+            lambda: self._plan, watcher, assign=self.board.assign, refuse=self._refuse, tell=self._tell_agent
+        )
+        self._clockwork = Clockwork(watcher, all_idle, self._tell)
+
+    def open(self, plan: Plan) -> None:
+        """Work for this plan from now on."""
+        self._plan = plan
+        self._registrations.open()
+        self._clockwork.open(plan)
+
+    def close(self) -> None:
+        """Stop all timers and watches of its own."""
+        self._registrations.close()
+        self._clockwork.close()
+
+    def begin(self, handle: str, *, client: int, fresh: bool) -> None:
+        """A client lives; `fresh`: it is not one that is merely taken over."""
+        self._registrations.begin(handle, client=client, fresh=fresh)
+
+    def end(self, handle: str, *, client: int | None) -> None:
+        """It is gone."""
+        self._registrations.end(handle, client=client)
+
+    def heard(self, handle: str, text: str) -> None:
+        """What an agent said at the end of a turn."""
+        self._registrations.heard(handle, text)
+
+    def look(self) -> None:
+        """The slow poll."""
+        self.board.look()
+
+    def _roster(self) -> tuple[str, ...]:
+        return tuple(a.agent.handle for a in self._plan.agents)
+
+    def _problem(self, text: str) -> None:
+        self._tell("file problem", text=text)
+
+    def _tell(self, what: str, **more: object) -> None:
+        self._story(None).tell(moment().wall, what, **more)
+
+    def _tell_agent(self, handle: str, what: str, **more: object) -> None:
+        self._story(handle).tell(moment().wall, what, **more)
+
+    def _refuse(self, handle: str, text: str) -> None:
+        """Tell an agent that what it asked for was refused."""
+        now = moment().wall
+        message = Message(
+            id=new_id(MessageKind.NOTICE, now, secrets.randbits(64)),
+            to=handle,
+            sender="fleet",
+            text=text,
+            created=now,
+            kind=MessageKind.NOTICE,
+        )
+        try:
+            Mailbox(self._plan.paths.agent(handle)).accept(message)
+        except FleetError as error:
+            self._tell_agent(handle, "notice lost", error=error.message)
