@@ -81,7 +81,7 @@ def send(chat: Name, handle: Sender, text: Text = None, *, team: TeamName = None
 
     For example:
         nbs-fleet chat send live ana the tests pass, @bo please review
-        echo "several lines" | nbs-fleet chat send live ana -
+        nbs-fleet chat send live ana -
     """
     place = here(team)
     if "[" in handle:

@@ -164,3 +164,11 @@ def _sync_folder(folder: str) -> None:
 
 def _refuse(doing: str, path: str, error: OSError) -> NoReturn:
     raise FleetError(f"can't {doing} {path}: {error.strerror}", hint=_HINTS.get(error.errno or 0)) from error
+
+
+def stamp(path: str, which: str) -> int:
+    """One of the times of a file (`st_mtime_ns`, `st_ctime_ns`); 0 if it is not there."""
+    try:
+        return int(getattr(os.lstat(path), which))
+    except OSError:
+        return 0

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch.files import read_text, write_atomic, write_once
+from nbs_fleet.launch.files import read_text, stamp, write_atomic, write_once
 from nbs_fleet.model import Delivered, Message, MessageKind, Outcome
 from nbs_fleet.plan.paths import AgentPaths
 
@@ -208,6 +208,28 @@ class Mailbox:
             self._remove_temporary(folder)
         return tuple(removed)
 
+    def orphans(self) -> tuple[str, ...]:
+        """Ids that were claimed before the present client was started, so by one that is dead.
+
+        `launch.sh` is written anew for each start; a rename sets the token's ctime by the same clock.
+        """
+        started = stamp(self.paths.launch, "st_mtime_ns")
+        taken = [(name, file) for name, place, file in self._tokens() if place == "claimed"]
+        files = ((name, os.path.join(self.paths.claimed, file)) for name, file in taken)
+        return tuple(name for name, path in files if 0 < stamp(path, "st_ctime_ns") < started)
+
+    def begin_typing(self, identity: str) -> None:
+        """Note that from now on this message may stand in the client's input box."""
+        write_atomic(self._typing, identity)
+
+    def typing(self) -> str | None:
+        """The message that was typed last into the present client; None if there was none."""
+        if stamp(self._typing, "st_mtime_ns") <= stamp(self.paths.launch, "st_mtime_ns"):
+            return None
+        with suppress(FleetError):
+            return read_text(self._typing, 1000)
+        return None
+
     def ring(self) -> bool:
         """Ring the bell: a client that watches `mail/` notices a removed file at once, a new one only later.
 
@@ -296,6 +318,10 @@ class Mailbox:
             message = msgspec.json.decode(read_text(self._record(identity), _LIMIT) or "", type=Message)
             return message if message.id == identity else None
         return None
+
+    @property
+    def _typing(self) -> str:
+        return os.path.join(self.paths.dir, "typing")
 
     def _record(self, identity: str) -> str:
         return os.path.join(self.paths.queue, f"{identity}.json")

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from nbs_fleet.nbs import chat_format, cursors
-from nbs_fleet.nbs.chat_file import ARCHIVE_COUNT, ARCHIVE_MARK, ChatFile
+from nbs_fleet.nbs import chat_file, chat_format, cursors
+from nbs_fleet.nbs.chat_file import ChatFile
 from nbs_fleet.nbs.chat_format import ChatMessage, Header
 from nbs_fleet.nbs.chat_select import Filters, Unread, matches, narrow, since, waiting
 from nbs_fleet.nbs.files import LOCK_TIMEOUT, NbsFileError
@@ -55,7 +55,7 @@ class Hit(Struct, frozen=True):
 
 def is_archive(path: str) -> bool:
     """Whether this is the name of an archive."""
-    return ARCHIVE_MARK in os.path.basename(path)
+    return chat_file.ARCHIVE_MARK in os.path.basename(path)
 
 
 def chat_files(root: str) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class Chat:
             caught_up = all(message.handle == handle for message in file.log.messages[self._cursor(handle) + 1 :])
             archive = file.write(header, line)
             if archive is not None:
-                index -= ARCHIVE_COUNT
+                index -= chat_file.ARCHIVE_COUNT
             if caught_up:
                 # The message is in: that it stays unread by its sender is no reason to say that it is not.
                 with suppress(NbsFileError):
@@ -235,7 +235,7 @@ class Chat:
         while index >= 0:
             if index < len(log.messages) and log.line(index) == selection.line:
                 return index
-            index -= ARCHIVE_COUNT
+            index -= chat_file.ARCHIVE_COUNT
         return -1
 
 

@@ -83,14 +83,12 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             return replace(mind, looking=False, pressing=False, fault=event.what), ()
         case Ticked():
             return _look(mind, wanted=event.poll, also=(ReadTranscript(),) if event.poll else ())
-        case (
-            delivery.Counted()
-            | delivery.ProbeTaken()
-            | delivery.Proved()
-            | delivery.Typed()
-            | delivery.Renewed()
-            | delivery.Sought()
-        ):
+        case delivery.Typed():
+            post, asked = delivery.receive(mind.post, event, now.mono)
+            # What was in the way is news.
+            refused = event.result in delivery.REFUSALS
+            return _look(replace(mind, post=post), wanted=refused, also=asked)
+        case delivery.Counted() | delivery.ProbeTaken() | delivery.Proved() | delivery.Renewed() | delivery.Sought():
             post, asked = delivery.receive(mind.post, event, now.mono)
             return replace(mind, post=post), asked
         case _:
@@ -112,7 +110,8 @@ def _hook(mind: Mind, event: HookSeen, now: Moment) -> Step:
     post = mind.post
     acts: tuple[Action, ...] = ()
     for proved in event.proves:
-        post, more = delivery.receive(post, delivery.Proved(proved, f"hook {event.news.event}"), now.mono)
+        word = delivery.Proved(proved, f"hook {event.news.event}", final=not post.means.confirm)
+        post, more = delivery.receive(post, word, now.mono)
         acts += more
     mind = replace(mind, post=post)
     if event.news.subagent:
@@ -196,8 +195,8 @@ def _attention(mind: Mind) -> str | None:
     """Why a person should look, beside the state itself."""
     if mind.stuck.escalated:
         return mind.stuck.escalated
-    held = [p.message.id for p in mind.post.parcels if p.held]
-    return f"message {held[0]}: {delivery.UNPROVED}" if held else None
+    held = next((p for p in mind.post.parcels if p.held), None)
+    return f"message {held.message.id}: {held.note}" if held else None
 
 
 def _rung(mind: Mind) -> str | None:
@@ -236,7 +235,12 @@ def _act(mind: Mind, now: Moment) -> Step:
     if mind.paused:
         return replace(mind, wake_at=None), ()
     report = mind.report
-    view = delivery.View(report.state, ready=report.ready, draft=report.blocked is BlockedKind.DRAFT)
+    view = delivery.View(
+        report.state,
+        ready=report.ready,
+        draft=report.blocked is BlockedKind.DRAFT,
+        quiet=max(0.0, now.wall - report.since),
+    )
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)
     desk = notices.Desk(report.state, report.ready, busy=bool(post.parcels), waiting=mind.waiting)

@@ -5,12 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from nbs_fleet.model import AgentState, Message, MessageKind, Outcome
-
-Place = Literal["queue", "mail", "inbox", "claimed"]
+from nbs_fleet.model import AgentState, MessageKind, Outcome
+from nbs_fleet.sidecar.parcels import (
+    REFUSALS,
+    Carried,
+    Counted,
+    Enter,
+    Finish,
+    Means,
+    Parcel,
+    Place,
+    Post,
+    PostAction,
+    PostEvent,
+    Probe,
+    ProbeTaken,
+    Proved,
+    PutBack,
+    PutInbox,
+    PutMail,
+    Rehook,
+    Renewed,
+    Ring,
+    Seek,
+    Sought,
+    TakeBack,
+    Type,
+    Typed,
+    View,
+)
 
 PROBE_SECONDS = 5.0
 """How long a client may take to claim the probe once it accepts input (measured: 0.7 s, 1.3 s under load)."""
@@ -24,170 +49,56 @@ RETRY_SECONDS = 15.0
 """The pause after a try that failed before anything was typed."""
 REFUSED_SECONDS = 3.0
 """The pause after a try that was refused by what was on the screen."""
+CONFIRM_SECONDS = 5.0
+"""How long a transcript may take to confirm what a hook told (measured: 0.1 s); then the hook's word is enough."""
+LIMBO_SECONDS = 60.0
+"""A client that was idle for so long uses nothing any more of what it took before."""
 UNPROVED = "typed, never acknowledged"
-
-
-class Parcel(Struct, frozen=True):
-    """One message on its way. `place` is where its token lies; `since` the monotonic second it got there.
-
-    `typing`: keys for it are in flight; `typed`: they were sent and nothing has proved it yet.
-    """
-
-    message: Message
-    place: Place = "queue"
-    since: float = 0.0
-    typing: bool = False
-    typed: bool = False
-    entered: bool = False
-    """Enter was pressed a second time."""
-    held: bool = False
-    """Typed, and nothing proves that it arrived: shown to a person, and not typed again into the same client."""
-    via: str = "mail"
-    """The rung its token was last put on: a claimed token does not show it."""
-    bells: int = 0
-    wait_until: float = 0.0
-    note: str = ""
-    seeking: bool = False
-    """Nothing is done with it until the transcript was searched."""
-    orphan: bool = False
-    """A client that is dead had taken it."""
-
-
-class Means(Struct, frozen=True):
-    """What this client and this team allow: does not change during a run."""
-
-    mail: bool
-    stop_hook: bool
-    keys_only: bool = False
-    stash: bool = False
-    """A person's draft may be put aside (the client gives it back after the submit)."""
-
-
-class View(Struct, frozen=True):
-    """The agent as far as delivery cares."""
-
-    state: AgentState
-    ready: bool
-    draft: bool = False
-    """A person's half-typed text is in the input box."""
-
-
-class Post(Struct, frozen=True):
-    """All messages of one agent that have not arrived, oldest first; and whether its mail is armed."""
-
-    means: Means
-    parcels: tuple[Parcel, ...] = ()
-    armed: bool | None = None
-    probed_at: float | None = None
-
-
-class Counted(Struct, frozen=True, tag=True):
-    """The files as they are: each message that waits, and where its token lies."""
-
-    found: tuple[tuple[Message, Place], ...]
-
-
-class ProbeTaken(Struct, frozen=True, tag=True):
-    """The client's hook took the probe: mail is armed."""
-
-
-class Proved(Struct, frozen=True, tag=True):
-    """The client has used a message: its id was seen in a submitted prompt or in the transcript."""
-
-    id: str
-    proof: str
-
-
-class Typed(Struct, frozen=True, tag=True):
-    """What came of typing: `sent`, `taken` (the box was emptied), or why not: `dialog`, `draft`, `busy`, `copy mode`, `gone`, or an error."""
-
-    id: str
-    result: str
-
-
-class Renewed(Struct, frozen=True, tag=True):
-    """A sidecar begins. `died`: the client before this one is gone, and what it had taken is undecided."""
-
-    died: bool
-
-
-class Sought(Struct, frozen=True, tag=True):
-    """The transcripts and hooks of these messages were searched; what was found came as Proved before."""
-
-    ids: tuple[str, ...]
-
-
-PostEvent = Counted | ProbeTaken | Proved | Typed | Renewed | Sought
-
-
-class PutMail(Struct, frozen=True, tag=True):
-    """Put the token of a message into mail/, and ring."""
-
-    id: str
-
-
-class PutInbox(Struct, frozen=True, tag=True):
-    """Put the token where the client's next hook finds it."""
-
-    id: str
-
-
-class TakeBack(Struct, frozen=True, tag=True):
-    """Take a token away before anyone claims it (claimed ones stay claimed)."""
-
-    id: str
-
-
-class Ring(Struct, frozen=True, tag=True):
-    """Ring the bell of mail/."""
-
-
-class Probe(Struct, frozen=True, tag=True):
-    """Put the probe into mail/."""
-
-
-class Type(Struct, frozen=True, tag=True):
-    """Type a message: after a fresh look, under the pane's lock. `interrupt`: Esc after it."""
-
-    id: str
-    interrupt: bool = False
-
-
-class Enter(Struct, frozen=True, tag=True):
-    """Press Enter once more, if the message is still in the input box."""
-
-    id: str
-
-
-class Seek(Struct, frozen=True, tag=True):
-    """Look in the transcript for proof of these messages."""
-
-    ids: tuple[str, ...]
-
-
-class PutBack(Struct, frozen=True, tag=True):
-    """A dead client took it and never used it: back to the queue, with the same id."""
-
-    id: str
-
-
-class Finish(Struct, frozen=True, tag=True):
-    """Move a message to the archive."""
-
-    id: str
-    outcome: Outcome
-    rung: str
-    proof: str = ""
-
-
-class Rehook(Struct, frozen=True, tag=True):
-    """Mail is not armed: have the client's hooks hand messages over at tool boundaries from its next prompt on."""
-
-
-Carried = PutMail | PutInbox | TakeBack | Ring | Probe | Type | Enter | Seek | PutBack | Finish
-"""What the postman does; Rehook is for the sidecar, which knows the client's settings."""
-
-PostAction = Carried | Rehook
+UNUSED = "taken by its client, never used"
+
+__all__ = [
+    "BELLS",
+    "BELL_SECONDS",
+    "CONFIRM_SECONDS",
+    "LIMBO_SECONDS",
+    "PROBE_SECONDS",
+    "PROOF_SECONDS",
+    "REFUSALS",
+    "REFUSED_SECONDS",
+    "RETRY_SECONDS",
+    "UNPROVED",
+    "UNUSED",
+    "Carried",
+    "Counted",
+    "Enter",
+    "Finish",
+    "Means",
+    "Parcel",
+    "Place",
+    "Post",
+    "PostAction",
+    "PostEvent",
+    "Probe",
+    "ProbeTaken",
+    "Proved",
+    "PutBack",
+    "PutInbox",
+    "PutMail",
+    "Rehook",
+    "Renewed",
+    "Ring",
+    "Seek",
+    "Sought",
+    "TakeBack",
+    "Type",
+    "Typed",
+    "View",
+    "dispatch",
+    "find",
+    "receive",
+    "rung_for",
+    "wake",
+]
 
 
 def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostAction, ...]]:
@@ -198,9 +109,9 @@ def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostA
         case ProbeTaken():
             return replace(post, armed=True), ()
         case Proved():
-            return _proved(post, event)
+            return _proved(post, event, now)
         case Typed(id=message_id, result="taken"):
-            return _proved(post, Proved(message_id, "the input box was emptied"))
+            return _proved(post, Proved(message_id, "the input box was emptied"), now)
         case Typed():
             return _put(post, event.id, lambda p: _typed(p, event.result, now)), ()
         case Renewed():
@@ -222,20 +133,26 @@ def _counted(post: Post, event: Counted, now: float) -> Post:
     return replace(post, parcels=tuple(parcels))
 
 
-def _proved(post: Post, event: Proved) -> tuple[Post, tuple[PostAction, ...]]:
+def _proved(post: Post, event: Proved, now: float) -> tuple[Post, tuple[PostAction, ...]]:
     parcel = find(post, event.id)
     if parcel is None:
         return post, ()
+    if not event.final:
+        heard = replace(parcel, heard=parcel.heard or event.proof, since=now, typing=False, typed=False, held=False)
+        return _put(post, event.id, lambda _: heard), ()
     rung = {"claimed": parcel.via, "mail": "mail", "inbox": "hook", "queue": "keys"}[parcel.place]
     rest = tuple(p for p in post.parcels if p.message.id != event.id)
     return replace(post, parcels=rest), (Finish(event.id, Outcome.DELIVERED, rung, event.proof),)
 
 
 def _typed(parcel: Parcel, result: str, now: float) -> Parcel:
+    if parcel.heard:
+        # Its proof overtook it.
+        return parcel
     if result == "sent":
         return replace(parcel, typing=False, typed=True, since=now, note="")
     # A refused try costs nothing: nothing was typed.
-    pause = RETRY_SECONDS if result not in ("busy", "draft", "dialog", "copy mode") else REFUSED_SECONDS
+    pause = REFUSED_SECONDS if result in REFUSALS else RETRY_SECONDS
     return replace(parcel, typing=False, wait_until=now + pause, note=result)
 
 
@@ -248,9 +165,10 @@ def _renewed(post: Post, event: Renewed) -> tuple[Post, tuple[PostAction, ...]]:
             typed=False,
             entered=False,
             held=False,
+            heard="",
             bells=0,
             seeking=True,
-            orphan=event.died and p.place == "claimed",
+            orphan=p.message.id in event.orphans,
         )
         for p in post.parcels
     )
@@ -309,8 +227,9 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
     """What to do now for the messages that wait; at most one is typed at a time, in order."""
     before = post.armed
     post, actions = _probe(post, view, now)
+    post, heard = _confirm(post, now)
     parcels: list[Parcel] = []
-    done: list[PostAction] = list(actions)
+    done: list[PostAction] = [*actions, *heard]
     typing = any(p.typing or (p.typed and p.place == "queue") for p in post.parcels)
     armed = post.armed
     for old in post.parcels:
@@ -319,9 +238,22 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
         if parcel.bells >= BELLS:
             armed = False
         done.extend(more)
+    if armed is False and post.armed is not False:
+        # A client that only hung for a while takes this one later, and its mail counts as armed again.
+        done.append(Probe())
     if armed is False and before is not False and post.means.stop_hook:
         done.append(Rehook())
     return replace(post, parcels=tuple(parcels), armed=armed), tuple(done)
+
+
+def _confirm(post: Post, now: float) -> tuple[Post, tuple[PostAction, ...]]:
+    """End what hooks told of and no transcript has confirmed, after a while."""
+    late = tuple(p for p in post.parcels if p.heard and now >= p.since + CONFIRM_SECONDS)
+    done: list[PostAction] = []
+    for parcel in late:
+        post, more = _proved(post, Proved(parcel.message.id, parcel.heard), now)
+        done.extend(more)
+    return post, tuple(done)
 
 
 def _probe(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction, ...]]:
@@ -340,8 +272,10 @@ def _advance(
 ) -> tuple[Parcel, tuple[PostAction, ...], bool]:
     """One message: the next parcel, the actions, and whether something is being typed."""
     message_id = parcel.message.id
-    if parcel.place == "claimed" or parcel.typing or parcel.seeking or parcel.held:
+    if parcel.heard or parcel.typing or parcel.seeking or parcel.held:
         return parcel, (), typing
+    if parcel.place == "claimed":
+        return (*_in_limbo(parcel, view, now), typing)
     if parcel.typed:
         return (*_await_proof(parcel, view, now), True)
     if parcel.place == "mail":
@@ -359,8 +293,19 @@ def _advance(
         return replace(parcel, via="hook", wait_until=now + BELL_SECONDS), (PutInbox(message_id),), typing
     if rung == "keys" and not typing:
         interrupt = parcel.message.interrupt and view.state is AgentState.BUSY
-        return replace(parcel, typing=True), (Type(message_id, interrupt),), True
+        return replace(parcel, typing=True), (Type(message_id, interrupt, post.means.stash),), True
     return parcel, (), typing
+
+
+def _in_limbo(parcel: Parcel, view: View, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
+    """Taken and not used: a person is told once the client can't be about to use it any more."""
+    if view.state is not AgentState.IDLE or now < _limbo(parcel, view, now):
+        return parcel, ()
+    return replace(parcel, held=True, note=UNUSED), (Seek((parcel.message.id,)),)
+
+
+def _limbo(parcel: Parcel, view: View, now: float) -> float:
+    return max(parcel.since, now - view.quiet) + LIMBO_SECONDS
 
 
 def _in_mail(parcel: Parcel, post: Post, view: View, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
@@ -388,7 +333,11 @@ def wake(post: Post, view: View, now: float) -> float | None:
     if post.means.mail and post.armed is None and post.probed_at is not None and view.ready:
         times.append(post.probed_at + PROBE_SECONDS)
     for parcel in post.parcels:
-        if parcel.typed:
+        if parcel.heard:
+            times.append(parcel.since + CONFIRM_SECONDS)
+        elif parcel.place == "claimed" and view.state is AgentState.IDLE and not parcel.held:
+            times.append(_limbo(parcel, view, now))
+        elif parcel.typed:
             times.append(parcel.since + PROOF_SECONDS)
         elif parcel.place == "mail" and post.armed is not False:
             times.append(parcel.since + BELL_SECONDS * (parcel.bells + 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, assert_never
 
 import tenacity
@@ -18,6 +19,9 @@ from nbs_fleet.sidecar.delivery import Carried, PostEvent
 
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
+FROZEN = "the client does not read its keyboard"
+PLACEHOLDER = re.compile(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
+"""What Claude Code 2.1.197 shows for a long paste."""
 
 
 class Keys(Protocol):
@@ -25,6 +29,10 @@ class Keys(Protocol):
 
     async def read(self) -> Reading:
         """A fresh look at the screen."""
+        ...
+
+    def unread(self) -> int:
+        """Bytes that were typed and that the client has not read yet."""
         ...
 
     async def press(self, *keys: str) -> None:
@@ -151,23 +159,26 @@ class Postman:
             return delivery.Typed(action.id, "gone")
         async with self._lock:
             try:
-                result = await self._transaction(message, interrupt=action.interrupt)
+                result = await self._transaction(message, action)
             except FleetError as error:
                 result = "copy mode" if "copy mode" in error.message else error.message
         if result in ("sent", "taken"):
             self._told(message, "message typed")
         return delivery.Typed(action.id, result)
 
-    async def _transaction(self, message: Message, *, interrupt: bool) -> str:
+    async def _transaction(self, message: Message, action: delivery.Type) -> str:
+        """Returns what `Typed` tells of it."""
+        # What a hung client was sent it will read all at once: more of it would be a second copy.
+        if not await self._until(self._has_read):
+            return FROZEN
         reading = await self._keys.read()
-        ours = f"[nbs:{message.id}]"
-        if reading.draft and ours in reading.draft:
+        if await self._is_there(message, reading):
             await self._keys.press("Enter")
             return "sent"
-        refused = _refusal(reading, interrupt=interrupt)
-        if refused == "draft" and self._driver.capabilities.stash:
+        refused = _refusal(reading, interrupt=action.interrupt)
+        if refused == "draft" and action.stash:
             await self._keys.press("C-s")
-            if not await self._until(lambda r: not r.draft):
+            if not await self._sees(lambda r: not r.draft):
                 return "draft"
         elif refused:
             return refused
@@ -175,43 +186,73 @@ class Postman:
         if not self._driver.capabilities.paste:
             text = wording.one_line(text)
         typed, _remarks = wording.for_keys(text)
+        self.mailbox.begin_typing(message.id)
         await self._keys.write(typed)
-        if not await self._until(lambda r: bool(r.draft)):
-            return "the pasted text did not show"
+        if not await self._sees(lambda r: self._is_ours(message, r.draft)):
+            return FROZEN if self._keys.unread() else "the pasted text did not show"
         await self._keys.press("Enter")
-        if interrupt:
+        if action.interrupt:
             await self._keys.press("Escape")
         # A command carries no id that could come back: that the client took it is all there is to see.
-        if message.kind is MessageKind.COMMAND and await self._until(lambda r: not r.draft):
+        if message.kind is MessageKind.COMMAND and await self._sees(lambda r: not r.draft):
             return "taken"
         return "sent"
 
+    async def _is_there(self, message: Message, reading: Reading) -> bool:
+        """Whether our text stands in the input box, from an earlier try or a supervisor that died over it."""
+        if self._is_ours(message, reading.draft):
+            return True
+        if self.mailbox.typing() != message.id or reading.draft or _refusal(reading, interrupt=True):
+            return False
+        # It has been read by the client, and may be about to show.
+        return await self._sees(lambda r: self._is_ours(message, r.draft))
+
+    def _is_ours(self, message: Message, draft: str | None) -> bool:
+        """Whether a draft is this message and nothing else.
+
+        A client shows a long paste as a placeholder: it is ours only if we pasted last.
+        """
+        if not draft:
+            return False
+        if message.kind is MessageKind.COMMAND:
+            return draft.strip() == message.text.strip()
+        placeholder = PLACEHOLDER.fullmatch(draft.strip()) is not None
+        return draft.startswith(f"[nbs:{message.id}]") or (placeholder and self.mailbox.typing() == message.id)
+
     async def _enter(self, message_id: str) -> PostEvent | None:
         """One more Enter, only if our own text is still in the box."""
+        message = self._message(message_id)
+        if message is None:
+            return None
         async with self._lock:
             try:
                 reading = await self._keys.read()
-                if reading.blocked is BlockedKind.DRAFT and reading.draft:
-                    shown = f"[nbs:{message_id}]" in reading.draft or reading.draft.startswith("[Pasted text")
-                    if shown:
-                        await self._keys.press("Enter")
+                if reading.blocked is BlockedKind.DRAFT and self._is_ours(message, reading.draft):
+                    await self._keys.press("Enter")
             except FleetError as error:
                 self._tell("key refused", id=message_id, error=error.message)
         return None
 
-    async def _until(self, holds: Callable[[Reading], bool]) -> bool:
-        """Look until `holds`, at most ECHO_SECONDS: a client tells nobody when it has drawn."""
+    async def _has_read(self) -> bool:
+        return self._keys.unread() == 0
+
+    async def _sees(self, holds: Callable[[Reading], bool]) -> bool:
+        """Look until `holds`, as long as `_until` allows."""
+
+        async def look() -> bool:
+            return holds(await self._keys.read())
+
+        return await self._until(look)
+
+    async def _until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
+        """Ask until `holds`, at most ECHO_SECONDS: a client tells nobody when it has drawn."""
         waiting = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_result(lambda seen: not seen),
             wait=tenacity.wait_exponential(multiplier=0.02, max=0.3),
             stop=tenacity.stop_after_delay(ECHO_SECONDS),
             retry_error_callback=lambda _state: False,
         )
-
-        async def look() -> bool:
-            return holds(await self._keys.read())
-
-        seen: bool = await waiting(look)
+        seen: bool = await waiting(holds)
         return seen
 
 

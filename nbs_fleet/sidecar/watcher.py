@@ -15,6 +15,7 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.processes import moment
+from nbs_fleet.launch.terminals import unread
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, Message, MessageKind, Moment, Priority, ProcId
@@ -75,7 +76,7 @@ class Ground(Protocol):
 class Run(msgspec.Struct, frozen=True):
     """What one sidecar is about: the client's process and pane, and what is known from before.
 
-    `died`: the client before this one is gone. `ready`: it was found ready before (a sidecar that takes over).
+    `ready`: it was found ready before (a sidecar that takes over).
     `earlier`: transcripts of the sessions before this one. `root`: the project, for control-pause.
     """
 
@@ -84,7 +85,6 @@ class Run(msgspec.Struct, frozen=True):
     paths: AgentPaths
     root: str
     ready: bool
-    died: bool
     mind: Mind
     earlier: tuple[str, ...] = ()
 
@@ -165,6 +165,10 @@ class Sidecar:
         """A fresh look at the screen."""
         return self.driver.read_screen(await self._ground.look(self.about.pane))
 
+    def unread(self) -> int:
+        """Bytes typed into the pane that the client has not read."""
+        return unread(self.about.proc.pid)
+
     async def press(self, *keys: str) -> None:
         """Press keys in the pane."""
         await self._ground.press(self.about.pane, keys)
@@ -183,7 +187,7 @@ class Sidecar:
         # What hooks said while nobody listened comes first, then the messages it may have proved.
         self._spool_changed("")
         self._loop.post(self._post.open())
-        self._loop.post(delivery.Renewed(died=self.about.died))
+        self._loop.post(delivery.Renewed(self._post.mailbox.orphans()))
         self._loop.post(Ticked(poll=True))
 
     def _watch(self, directory: str | None, callback: Callable[[str], None]) -> None:

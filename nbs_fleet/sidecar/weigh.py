@@ -51,6 +51,8 @@ def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
     fresh = mind.screen_at >= mind.file_at
     if own.state is AgentState.BUSY and fresh and mind.screen.state is AgentState.COMPACTING:
         return mind.screen, Source.SCREEN
+    if own.state is AgentState.BUSY and _compacts(mind):
+        return Reading(AgentState.COMPACTING), Source.HOOK
     if own.state is AgentState.BUSY:
         return Reading(AgentState.BUSY, tool(mind)), Source.STATE_FILE
     if fresh and mind.screen.state is AgentState.BLOCKED:
@@ -58,6 +60,13 @@ def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
     if own.state is AgentState.BLOCKED:
         return Reading(AgentState.BLOCKED, _asked(mind), blocked=own.blocked), Source.STATE_FILE
     return own, Source.STATE_FILE
+
+
+def _compacts(mind: Mind) -> bool:
+    """The last hook told of a compaction; the one after it (a session's start) tells of its end."""
+    news = mind.hook
+    recent = news is not None and mind.hook_at >= mind.file_at - HOOK_LEAD
+    return news is not None and recent and news.reading.state is AgentState.COMPACTING
 
 
 def tool(mind: Mind) -> str:

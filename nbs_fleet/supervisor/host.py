@@ -195,7 +195,7 @@ class Supervisor:
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
             prompted = action.prompted and (agent.prompt is not None or action.died)
-            self.sidecars.begin(self.plan, agent, life.record, prompted=prompted, died=action.died)
+            self.sidecars.begin(self.plan, agent, life.record, prompted=prompted)
 
     def _dead(self, handle: str, proc: ProcId) -> None:
         self._spawn(self._bury(handle, proc))
@@ -254,7 +254,7 @@ class Supervisor:
                 continue
             if life.record.fields == agent.fields:
                 refresh_files(self.plan, agent, life.record)
-                self.sidecars.begin(self.plan, agent, life.record, prompted=False, died=False)
+                self.sidecars.begin(self.plan, agent, life.record, prompted=False)
 
     def _secrets(self, handle: str) -> tuple[str, ...]:
         try:

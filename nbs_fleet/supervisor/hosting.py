@@ -44,15 +44,12 @@ class Sidecars:
         self._faults: dict[str, list[str]] = {}
         self._waiting: dict[str, Waiting] = {}
 
-    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, died: bool) -> None:
-        """Watch the client that `record` describes; one that was watched before is let go.
-
-        `died`: the client before it is gone (not: this one is taken over alive).
-        """
+    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool) -> None:
+        """Watch the client that `record` describes; one that was watched before is let go."""
         handle = agent.agent.handle
         self.end(handle)
         self._faults[handle] = []
-        task = asyncio.create_task(self._keep(plan, agent, record, prompted, died), name=f"sidecar {handle}")
+        task = asyncio.create_task(self._keep(plan, agent, record, prompted), name=f"sidecar {handle}")
         self._tasks[handle] = task
         task.add_done_callback(lambda done: self._forget(handle, done))
 
@@ -90,11 +87,11 @@ class Sidecars:
                 states[handle] = f"faulted {len(faults)}x: {faults[-1]}"
         return states
 
-    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool) -> None:
+    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> None:
         handle = agent.agent.handle
 
         async def run() -> None:
-            sidecar = self._make(plan, agent, record, prompted, died)
+            sidecar = self._make(plan, agent, record, prompted)
             self._running[handle] = sidecar
             if handle in self._waiting:
                 sidecar.see(self._waiting[handle])
@@ -108,7 +105,7 @@ class Sidecars:
 
         await keep(run, fault)
 
-    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool, died: bool) -> Sidecar:
+    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> Sidecar:
         if record.proc is None or record.pane is None:
             raise ValueError("nothing runs to be watched")
         handle = agent.agent.handle
@@ -129,7 +126,6 @@ class Sidecars:
             paths=plan.paths.agent(handle),
             root=plan.root,
             ready=record.ready,
-            died=died,
             mind=first_mind(watching_of(agent, driver, prompted), ready=record.ready, tries=record.tries),
             earlier=earlier_transcripts(driver, facts, record.sessions),
         )

@@ -76,6 +76,8 @@ def test_unclaimed_mail_rings_again_and_finally_counts_as_not_armed() -> None:
         if post.armed is False:
             break
     assert rings == d.BELLS
+    assert actions[-1] == d.Rehook()
+    assert d.Probe() in actions, "a client that only hung can still show that its mail works"
     assert d.dispatch(post, IDLE, 60.0)[1] == (d.TakeBack("d-1-x"),)
 
 
@@ -94,7 +96,7 @@ def test_claimed_mail_waits_for_its_proof_as_long_as_the_client_lives() -> None:
 
 def test_what_a_dead_client_had_claimed_is_sought_and_put_back_only_then() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, actions = d.receive(post, d.Renewed(died=True), 5.0)
+    post, actions = d.receive(post, d.Renewed(("d-1-x",)), 5.0)
     assert actions == (d.Seek(("d-1-x",)),)
     post, actions = d.receive(post, d.Sought(("d-1-x",)), 6.0)
     assert actions == (d.PutBack("d-1-x"),)
@@ -102,7 +104,7 @@ def test_what_a_dead_client_had_claimed_is_sought_and_put_back_only_then() -> No
 
 def test_what_a_dead_client_had_used_is_delivered_and_not_put_back() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, _ = d.receive(post, d.Renewed(died=True), 5.0)
+    post, _ = d.receive(post, d.Renewed(("d-1-x",)), 5.0)
     post, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 5.1)
     assert isinstance(actions[0], d.Finish)
     assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
@@ -110,13 +112,13 @@ def test_what_a_dead_client_had_used_is_delivered_and_not_put_back() -> None:
 
 def test_a_new_supervisor_leaves_claimed_mail_with_the_live_client() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, _ = d.receive(post, d.Renewed(died=False), 5.0)
+    post, _ = d.receive(post, d.Renewed(), 5.0)
     assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
 
 
 def test_nothing_is_sent_before_the_search_for_proof_has_ended() -> None:
     post = waiting(KEYS, message(1))
-    post, _ = d.receive(post, d.Renewed(died=False), 5.0)
+    post, _ = d.receive(post, d.Renewed(), 5.0)
     assert d.dispatch(post, IDLE, 6.0)[1] == ()
     post = after(post, d.Sought(("d-1-x",)), now=6.0)
     assert d.dispatch(post, IDLE, 6.0)[1] == (d.Type("d-1-x"),)
@@ -131,7 +133,7 @@ def test_a_draft_is_waited_for_or_put_aside_as_the_team_file_says() -> None:
     view = d.View(AgentState.BLOCKED, ready=True, draft=True)
     assert d.dispatch(waiting(KEYS, message(1)), view, 0.0)[1] == ()
     stash = d.Means(mail=False, stop_hook=False, keys_only=True, stash=True)
-    assert d.dispatch(waiting(stash, message(1)), view, 0.0)[1] == (d.Type("d-1-x"),)
+    assert d.dispatch(waiting(stash, message(1)), view, 0.0)[1] == (d.Type("d-1-x", stash=True),)
 
 
 def test_an_interrupt_is_typed_into_a_busy_agent_and_ends_with_escape() -> None:
@@ -186,11 +188,42 @@ def test_a_held_message_is_typed_again_into_a_new_client_that_does_not_know_it()
     post = after(post, d.Typed("d-1-x", "sent"), now=0.0)
     for second in (10.0, 20.0):
         post, _ = d.dispatch(post, IDLE, second)
-    post = after(post, d.Renewed(died=True), d.Sought(("d-1-x",)), now=30.0)
+    post = after(post, d.Renewed(), d.Sought(("d-1-x",)), now=30.0)
     assert d.dispatch(post, IDLE, 30.0)[1] == (d.Type("d-1-x"),)
 
 
-@pytest.mark.parametrize("why", ["dialog", "draft", "busy", "copy mode"])
+def test_what_a_hook_told_is_final_once_the_transcript_confirms_it_or_is_late() -> None:
+    for place in ("queue", "claimed"):
+        post = waiting(MAIL, message(1), place=place)  # type: ignore[arg-type]
+        post, actions = d.receive(post, d.Proved("d-1-x", "hook", final=False), 1.0)
+        assert actions == ()
+        assert d.dispatch(post, IDLE, 2.0)[1] == ()
+        assert d.wake(post, IDLE, 2.0) == 1.0 + d.CONFIRM_SECONDS
+        confirmed = d.receive(post, d.Proved("d-1-x", "transcript"), 2.0)[1]
+        late = d.dispatch(post, IDLE, 1.0 + d.CONFIRM_SECONDS)[1]
+        assert [type(a) for a in (*confirmed, *late)] == [d.Finish, d.Finish]
+
+
+def test_what_only_a_hook_told_of_is_sought_and_sent_again_when_the_client_dies() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    post, _ = d.receive(post, d.Proved("d-1-x", "hook", final=False), 1.0)
+    post, actions = d.receive(post, d.Renewed(("d-1-x",)), 1.1)
+    assert actions == (d.Seek(("d-1-x",)),)
+    assert d.receive(post, d.Sought(("d-1-x",)), 1.2)[1] == (d.PutBack("d-1-x"),)
+
+
+def test_what_an_idle_client_took_and_never_used_is_shown_to_a_person() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    quiet = d.View(AgentState.IDLE, ready=True, quiet=10.0)
+    assert d.dispatch(post, quiet, 100.0)[1] == ()
+    assert d.wake(post, quiet, 100.0) == 90.0 + d.LIMBO_SECONDS
+    quiet = d.View(AgentState.IDLE, ready=True, quiet=d.LIMBO_SECONDS)
+    post, actions = d.dispatch(post, quiet, 150.0)
+    assert actions == (d.Seek(("d-1-x",)),)
+    assert (post.parcels[0].held, post.parcels[0].note) == (True, d.UNUSED)
+
+
+@pytest.mark.parametrize("why", d.REFUSALS)
 def test_a_refused_try_costs_nothing_and_comes_again(why: str) -> None:
     post = waiting(KEYS, message(1))
     post, _ = d.dispatch(post, IDLE, 0.0)
@@ -306,7 +339,7 @@ class World:
         self.post = d.Post(self.means)
         self.probe = False
         self.count()
-        self.tell(d.Renewed(died=died))
+        self.tell(d.Renewed(tuple(self.lost_with_client) if died else ()))
 
 
 STEPS = st.sampled_from(

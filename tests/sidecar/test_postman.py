@@ -36,6 +36,17 @@ class Client:
         self.stashed: str | None = None
         self.swallows = 0
         self.copy_mode = False
+        self.frozen = False
+        self.pending: list[str] = []
+
+    def unread(self) -> int:
+        return sum(map(len, self.pending))
+
+    def thaw(self) -> None:
+        self.frozen = False
+        for text in self.pending:
+            self.reading = draft((self.reading.draft or "") + text)
+        self.pending = []
 
     async def read(self) -> Reading:
         return self.reading
@@ -57,7 +68,13 @@ class Client:
     async def write(self, text: str) -> None:
         if self.copy_mode:
             raise TmuxError("tmux send-keys: pane %1 is in copy mode or dead; nothing was typed")
-        self.reading = draft((self.reading.draft or "") + text)
+        if self.frozen:
+            self.pending.append(text)
+        else:
+            self.reading = draft((self.reading.draft or "") + self.shown(text))
+
+    def shown(self, text: str) -> str:
+        return f"[Pasted text #1 +{text.count(chr(10))} lines]" if len(text) > 1000 else text
 
 
 class Office:
@@ -93,8 +110,8 @@ class Office:
         (token,) = [p for p in Path(self.paths.mail).iterdir() if p.suffix == ".msg"]
         return token.read_text()
 
-    async def type(self, message: Message, *, interrupt: bool = False) -> str:
-        event = await self.postman.perform(delivery.Type(message.id, interrupt))
+    async def type(self, message: Message, *, interrupt: bool = False, stash: bool = False) -> str:
+        event = await self.postman.perform(delivery.Type(message.id, interrupt, stash))
         assert isinstance(event, delivery.Typed)
         return event.result
 
@@ -131,9 +148,56 @@ async def test_nothing_is_typed_where_it_could_do_harm(tmp_path: Path, reading: 
 async def test_a_draft_is_put_aside_and_comes_back(tmp_path: Path) -> None:
     office = Office(tmp_path, Client(draft("half a thou")))
     message = office.accept()
-    assert await office.type(message) == "sent"
+    assert await office.type(message, stash=True) == "sent"
     assert office.client.submitted == [message.spoken()]
     assert office.client.reading.draft == "half a thou"
+
+
+async def test_a_draft_stays_where_the_team_file_says_wait(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client(draft("half a thou")))
+    assert await office.type(office.accept()) == "draft"
+    assert office.client.keys == []
+
+
+async def test_text_that_a_person_wrote_on_is_not_submitted(office: Office) -> None:
+    message = office.accept()
+    office.client.reading = draft("wait, " + message.spoken())
+    assert await office.type(message) == "draft"
+    assert office.client.submitted == []
+
+
+async def test_a_frozen_client_is_not_given_the_text_twice(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbs_fleet.sidecar.postman.ECHO_SECONDS", 0.1)
+    message = office.accept()
+    office.client.frozen = True
+    assert await office.type(message) in delivery.REFUSALS
+    assert await office.type(message) in delivery.REFUSALS
+    office.client.thaw()
+    assert await office.type(message) == "sent"
+    assert office.client.submitted == [message.spoken()]
+
+
+async def test_the_placeholder_of_our_own_paste_is_entered_by_the_next_postman(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client())
+    message = office.accept("long\n" * 1000)
+    office.mailbox.begin_typing(message.id)
+    await office.client.write(message.spoken())
+    assert await office.type(message) == "sent"
+    assert len(office.client.submitted) == 1
+
+
+async def test_the_placeholder_of_a_persons_paste_is_a_draft(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client())
+    await office.client.write("long\n" * 1000)
+    assert await office.type(office.accept()) == "draft"
+
+
+async def test_a_paste_that_got_lost_is_pasted_again(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbs_fleet.sidecar.postman.ECHO_SECONDS", 0.1)
+    message = office.accept()
+    office.mailbox.begin_typing(message.id)
+    assert await office.type(message) == "sent"
+    assert office.client.submitted == [message.spoken()]
 
 
 async def test_our_own_text_that_is_still_in_the_box_is_only_entered(office: Office) -> None:
