@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -39,7 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = {"sim": [pytest.mark.e2e]}
     both = [pytest.mark.e2e, pytest.mark.real]
     # Tests that share a team need the client's name for as long as the team lives.
-    scope = "module" if "team" in metafunc.fixturenames else "function"
+    scope: Literal["module", "function"] = "module" if "team" in metafunc.fixturenames else "function"
     params = [pytest.param(n, marks=marks.get(n, both), id=n) for n in names]
     metafunc.parametrize("client_name", params, scope=scope)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import require_person, speaker
@@ -97,22 +98,13 @@ def send(
     _check(said, command=command, type=type)
     sender = speaker(found)
     kind = MessageKind.COMMAND if command else MessageKind.DIRECTIVE
+    pattern = Message(
+        "", "", sender, said, 0.0, kind=kind, type=type, priority=priority, interrupt=interrupt, remarks=remarks
+    )
     sent: list[_Sent] = []
     # A message to all copies of an agent is for the others, if one of them sends it.
     for to in [h for h in handles if h != sender] or list(handles):
-        now = time.time()
-        message = Message(
-            id=new_id(kind, now, secrets.randbits(64)),
-            to=to,
-            sender=sender,
-            text=said,
-            created=now,
-            kind=kind,
-            type=type,
-            priority=priority,
-            interrupt=interrupt,
-            remarks=remarks,
-        )
+        message = _addressed(pattern, to)
         box = Mailbox(found.paths.agent(to))
         box.accept(message)
         sent.append(_Sent(message, box))
@@ -127,6 +119,12 @@ def send(
     if json:
         output.json({"team": found.team, "messages": [_facts(s) for s in sent]})
     return code
+
+
+def _addressed(pattern: Message, to: str) -> Message:
+    """The message for one agent, under an id of its own."""
+    now = time.time()
+    return replace(pattern, id=new_id(pattern.kind, now, secrets.randbits(64)), to=to, created=now)
 
 
 def _text(words: tuple[str, ...], *, stdin: bool) -> str:
@@ -177,7 +175,7 @@ def _wait(found: Found, sent: list[_Sent], timeout: float, *, json: bool) -> int
     return 124 if late else 0
 
 
-async def _until(look: Callable[[], bool], folders: list[str], timeout: float) -> None:  # noqa: ASYNC109  # a late end is no error
+async def _until(look: Callable[[], bool], folders: list[str], timeout: float) -> None:
     """Call `look` at each change in the folders until it is satisfied, or the time is over."""
     import asyncio
     from contextlib import suppress

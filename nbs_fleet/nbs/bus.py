@@ -20,7 +20,7 @@ _EVENT_BYTES = 4 * 1024 * 1024
 """A file larger than this is no event."""
 _TEMPORARY = ".tmp-"
 
-_last_us = 0
+_last_us: dict[str, int] = {}
 _last_guard = threading.Lock()
 
 
@@ -176,7 +176,7 @@ class Bus:
         pid = os.getpid()
         now = self._clock()
         timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
-        at_us = _later(int(now * 1e6))
+        at_us = _later(self.folder, int(now * 1e6))
         beside = os.path.join(self.folder, f"{_TEMPORARY}{at_us}-{pid}{bus_format.SUFFIX}")
         try:
             name = bus_format.file_name(at_us, source, kind, pid)
@@ -279,9 +279,8 @@ def _missing(folder: str) -> BusMissingError:
     return BusMissingError(f"events directory not found: {folder}", hint="mkdir it; nbs-chat-init makes .nbs/events")
 
 
-def _later(at_us: int) -> int:
-    """`at_us`, or the first time after it that no event of this process has: its file name would be the same."""
-    global _last_us  # noqa: PLW0603 -- events of all buses of this process share one line of time
+def _later(folder: str, at_us: int) -> int:
+    """`at_us`, or the first time after it that no event of this process in this folder has: the names would be equal."""
     with _last_guard:
-        _last_us = max(at_us, _last_us + 1)
-        return _last_us
+        _last_us[folder] = max(at_us, _last_us.get(folder, 0) + 1)
+        return _last_us[folder]

@@ -30,7 +30,7 @@ payload: |
   second line
 """
 words = st.from_regex(r"[A-Za-z0-9_.-]{1,30}", fullmatch=True)
-payloads = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=80)
+payloads = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ Ym98MTc3NzYyNjAwNTogaGVsbG8KdGhlcmU=
 """
 
 handles = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,62}", fullmatch=True)
-texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=200)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 
 
 def lines(body: bytes) -> list[ChatMessage | None]:

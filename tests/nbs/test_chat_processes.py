@@ -54,6 +54,14 @@ def hear(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+def remainder(process: subprocess.Popen[str], timeout: float) -> str:
+    """What it says until it ends. (`communicate` would forget what `readline` has buffered.)"""
+    assert process.stdout
+    said = process.stdout.read()
+    process.wait(timeout)
+    return said
+
+
 def all_messages(chat: Chat) -> list[tuple[str, str]]:
     """Archives first: everything that was ever said."""
     found = [read_chat(Path(path)) for path in (*chat.archives(), chat.path)]
@@ -74,10 +82,10 @@ def crowd(chat: Chat, posters: int, each: int, killed: int, timeout: float) -> N
             for _ in range(each // 3):
                 hear(crew[name])
             crew[name].send_signal(signal.SIGKILL)
-            rest = crew[name].communicate(timeout=timeout)[0].split()
+            rest = remainder(crew[name], timeout).split()
             confirmed[name] = int(rest[-1]) + 1 if rest else each // 3
         for name in names[killed:]:
-            assert crew[name].communicate(timeout=timeout)[0].split()[-1] == str(each - 1)
+            assert remainder(crew[name], timeout).split()[-1] == str(each - 1)
             assert crew[name].returncode == 0
             confirmed[name] = each
     chat.send("judge", "the end")

@@ -194,7 +194,7 @@ def test_a_held_message_is_typed_again_into_a_new_client_that_does_not_know_it()
 
 def test_what_a_hook_told_is_final_once_the_transcript_confirms_it_or_is_late() -> None:
     for place in ("queue", "claimed"):
-        post = waiting(MAIL, message(1), place=place)  # type: ignore[arg-type]
+        post = waiting(MAIL, message(1), place=place)
         post, actions = d.receive(post, d.Proved("d-1-x", "hook", final=False), 1.0)
         assert actions == ()
         assert d.dispatch(post, IDLE, 2.0)[1] == ()

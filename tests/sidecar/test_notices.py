@@ -137,7 +137,7 @@ def test_reminders_come_by_priority_and_end() -> None:
     seen = [agent.see(events(Priority.CRITICAL, "e1"), after=1) for _ in range(1000)]
     told = [t for t in seen if t is not None]
     assert [t.why for t in told] == ["reminder"] * NAGS
-    assert [i for i, t in enumerate(seen) if t is not None][0] in (29, 30)
+    assert next(i for i, t in enumerate(seen) if t is not None) in (29, 30)
 
 
 def test_no_notice_is_made_while_another_message_is_on_its_way() -> None:

@@ -162,8 +162,12 @@ class Fleet:
         return {agent["handle"]: agent["pid"] for agent in (ps or self.ps())["agents"]}
 
     def all_idle(self, *, within: float = 60) -> Json:
-        """Wait until every agent is idle."""
-        return self.wait(lambda ps: bool(ps["agents"]) and set(self.states(ps).values()) == {"idle"}, within=within)
+        """Wait until every agent is idle and ready: a prompt that was passed has been taken."""
+
+        def right(ps: Json) -> bool:
+            return bool(ps["agents"]) and all(row["state"] == "idle" and row["ready"] for row in ps["agents"])
+
+        return self.wait(right, within=within)
 
     @property
     def run_dir(self) -> Path:

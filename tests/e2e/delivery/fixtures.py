@@ -14,9 +14,7 @@ from tests.support.fleet import Fleet
 
 
 @pytest.fixture(scope="module")
-def team(
-    request: pytest.FixtureRequest, client_name: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Crew]:
+def team(request: pytest.FixtureRequest, client_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
     """The team that the module's `declare(crew)` writes down, up and idle. At the end nothing of it may be left.
 
     And every message that was sent must have arrived exactly once.
