@@ -155,6 +155,8 @@ def watching_of(agent: AgentPlan, driver: Driver, prompted: bool) -> Watching:
         stop_hook=can.stop_block,
         keys_only=told.sidecar.delivery == "keys",
         stash=told.sidecar.draft == "stash" and can.stash,
+        # What can be resumed is kept in a transcript.
+        confirm=can.resume,
     )
     rules = Rules(
         on_idle=told.on_idle,

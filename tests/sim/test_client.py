@@ -241,6 +241,6 @@ def test_the_state_file_follows_within_the_turn(begin: Begin) -> None:
     client.say("[[wait 0.3 x]]")
     client.until_status("busy")
     client.until_status("idle")
-    assert client.titles()[-1].startswith("✳")
+    client.until(lambda: client.titles()[-1].startswith("✳"))
     assert any(title[0] in "⠂⠐" for title in client.titles())
     assert json.loads((client.config / "sessions" / f"{client.pid}.json").read_text())["status"] == "idle"

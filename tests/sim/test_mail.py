@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,10 @@ def test_a_deleted_inbox_is_deaf_from_then_on(begin: Begin, tmp_path: Path) -> N
     settings = armed(inbox)
     del settings["hooks"]["SessionStart"]
     client = begin(settings=settings)
-    inbox.rmdir()
+    # The watch is known to be there once it has brought something.
+    drop(inbox, "0", "id-0")
+    client.until(lambda: client.ended() == 1)
+    shutil.rmtree(inbox)
     inbox.mkdir()
     drop(inbox, "1", "id-1")
     client.turn("[[bash sleep 1]] [[say x]]")
