@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from tests.support.fleet import Fleet
 
 CLIENTS = ("sim", "claudeless", "claude")
 IN_CI = os.environ.get("CI") == "true"
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup make test` ignores it, and so would all that tests start
 os.environ["NBS_FLEET_CLIENTS"] = str(cache())  # found now: HOME is another one later
 REPORT = pytest.StashKey[dict[str, pytest.TestReport]]()
 

@@ -23,15 +23,26 @@ TeamFile = Annotated[
 ]
 
 
-def doctor(file: TeamFile = None, *, json: Json = False) -> int:
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="try on your own account whether the model heeds fleet mail; costs a request or two"),
+]
+LiveDriver = Annotated[str, typer.Option("--driver", metavar="NAME", help="the client to try with --live")]
+
+
+def doctor(file: TeamFile = None, *, json: Json = False, live: Live = False, driver: LiveDriver = "claude") -> int:
     """Check that this machine has what a team needs; each line says what to do about it.
 
-    Exit 3 if something that is needed is missing. Changes nothing.
+    Exit 3 if something that is needed is missing. Changes nothing. With --live, one agent is started in a folder of
+    its own, gets a message, and is taken down again: exit 0 if the model did as the message said, else 1.
 
     For example:
         nbs-fleet doctor
         nbs-fleet doctor team.yaml --json
+        nbs-fleet doctor --live
     """
+    if live:
+        return _live(driver, json=json)
     found = examine(file)
     bad = any(check.level == "bad" for check in found)
     if json:
@@ -39,6 +50,18 @@ def doctor(file: TeamFile = None, *, json: Json = False) -> int:
         return MISSING if bad else 0
     output.table([row for check in found for row in _rows(check)])
     return MISSING if bad else 0
+
+
+def _live(driver: str, *, json: bool) -> int:
+    from nbs_fleet.cli.live import live
+
+    verdict = live(driver, dict(os.environ))
+    says, fix = verdict.words()
+    if json:
+        output.json({"delivered": verdict.delivered, "rung": verdict.rung, "heeded": verdict.heeded, "fix": fix})
+    else:
+        output.table(_rows(Check("ok" if verdict.good else "warn", "live", says, fix)))
+    return 0 if verdict.good else 1
 
 
 def examine(file: str | None) -> list[Check]:

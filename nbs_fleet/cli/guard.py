@@ -34,7 +34,7 @@ def agent_of(found: Found, *, environ: Mapping[str, str] = os.environ) -> str | 
     Its ancestors count first: the environment may have been changed. An agent of another team is one too.
     """
     own = _by_ancestors(found)
-    if own is None and (environ.get("NBS_FLEET_RUN") or environ.get("NBS_HANDLE")):
+    if own is None and environ.get("NBS_FLEET_RUN"):
         return environ.get("NBS_HANDLE") or "of unknown handle"
     return own
 
@@ -60,7 +60,8 @@ def _by_ancestors(found: Found) -> str | None:
 
 def _by_environment(found: Found, environ: Mapping[str, str]) -> str | None:
     run, handle = environ.get("NBS_FLEET_RUN", ""), environ.get("NBS_HANDLE", "")
-    if not run and not handle:
+    if not run:
+        # A handle alone is what people set who use the nbs tools by hand.
         return None
     if not HANDLE.fullmatch(handle):
         raise FleetError(

@@ -45,7 +45,7 @@ def signal(kind: Kind, message: Words = None, *, team: TeamName = None) -> None:
     who = speaker(found)
     if who == PERSON:
         raise FleetError(
-            "signal is for agents: this shell is none (NBS_HANDLE is not set)",
+            "signal is for agents: this shell is none (NBS_FLEET_RUN is not set)",
             hint="a person says it with nbs-fleet send HANDLE TEXT",
         )
     handle = find_handle(found, who)

@@ -75,7 +75,7 @@ def up(
     if not wait:
         return READY
     try:
-        waited = _wait(prepared, chosen, timeout, json=json)
+        waited = _wait(prepared, chosen, timeout, began, json=json)
     except KeyboardInterrupt:
         output.note(f"interrupted; what was started goes on: nbs-fleet ps, nbs-fleet down --team {prepared.plan.team}")
         return INTERRUPTED
@@ -111,7 +111,7 @@ def _step(step: Step) -> list[str]:
     return [step.handle, str(step.verb), ", ".join(step.reasons), when, session]
 
 
-def _wait(prepared: Prepared, chosen: list[str], timeout: float, *, json: bool) -> Waited:
+def _wait(prepared: Prepared, chosen: list[str], timeout: float, began: float, *, json: bool) -> Waited:
     plan = prepared.plan
     verbs = {step.handle: step for step in prepared.steps}
     agents = {a.agent.handle: a for a in plan.agents}
@@ -121,7 +121,7 @@ def _wait(prepared: Prepared, chosen: list[str], timeout: float, *, json: bool) 
         if not json:
             output.say(*_line(agents[handle], record, verbs.get(handle), took, wide))
 
-    waited = follow(plan.paths, plan, chosen, timeout=timeout, settled=is_up, tell=tell)
+    waited = follow(plan.paths, plan, chosen, timeout=timeout, settled=is_up, tell=tell, began=began)
     for handle in waited.starting:
         record = waited.records.get(handle) or AgentRecord(handle)
         tell(handle, record, timeout)

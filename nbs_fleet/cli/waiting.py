@@ -33,9 +33,13 @@ def follow(
     timeout: float,
     settled: Callable[[AgentRecord, dict[str, AgentRecord], Plan], bool],
     tell: Callable[[str, AgentRecord, float], None],
+    began: float | None = None,
 ) -> Waited:
-    """Wait until each of `handles` is settled, or `timeout` seconds are over; `tell` hears of each once."""
-    began = time.monotonic()
+    """Wait until each of `handles` is settled, or `timeout` seconds are over; `tell` hears of each once.
+
+    Seconds count from `began` (monotonic), by default from now.
+    """
+    began = time.monotonic() if began is None else began
     wanted = dict.fromkeys(handles)
     records: dict[str, AgentRecord] = {}
     took: dict[str, float] = {}

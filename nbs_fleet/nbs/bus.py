@@ -19,6 +19,8 @@ from nbs_fleet.nbs.files import NbsFileError, read_bytes, refuse, remove, write_
 _EVENT_BYTES = 4 * 1024 * 1024
 """A file larger than this is no event."""
 _TEMPORARY = ".tmp-"
+_naming = threading.Lock()
+"""Held while a thread of this process gives a file its name; names of other processes have another pid."""
 
 _last_us: dict[str, int] = {}
 _last_guard = threading.Lock()
@@ -176,22 +178,33 @@ class Bus:
         pid = os.getpid()
         now = self._clock()
         timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
-        at_us = _later(self.folder, int(now * 1e6))
-        beside = os.path.join(self.folder, f"{_TEMPORARY}{at_us}-{pid}{bus_format.SUFFIX}")
         try:
-            name = bus_format.file_name(at_us, source, kind, pid)
             data = bus_format.render(source, kind, priority, timestamp, payload)
+        except UnicodeEncodeError:
+            raise BusArgumentError("the event has characters that can't be written as UTF-8") from None
+        with _naming:
+            at_us = int(now * 1e6)
+            while self._is_taken(name := self._name(at_us, source, kind, pid)):
+                at_us += 1
+            beside = os.path.join(self.folder, f"{_TEMPORARY}{at_us}-{pid}{bus_format.SUFFIX}")
+            path = os.path.join(self.folder, name)
+            try:
+                write_new(beside, data, mode=0o666)
+                os.rename(beside, path)
+            except OSError as error:
+                with suppress(OSError):
+                    os.unlink(beside)
+                refuse("publish", path, error)
+        return name
+
+    def _name(self, at_us: int, source: str, kind: str, pid: int) -> str:
+        try:
+            return bus_format.file_name(at_us, source, kind, pid)
         except ValueError as error:
             raise BusArgumentError(str(error)) from None
-        path = os.path.join(self.folder, name)
-        try:
-            write_new(beside, data, mode=0o666)
-            os.rename(beside, path)
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(beside)
-            refuse("publish", path, error)
-        return name
+
+    def _is_taken(self, name: str) -> bool:
+        return any(os.path.lexists(os.path.join(folder, name)) for folder in (self.folder, self.processed_folder))
 
     def _is_double(self, key: str, window: float) -> bool:
         oldest = (self._clock() - window) * 1e6
@@ -277,10 +290,3 @@ class Bus:
 
 def _missing(folder: str) -> BusMissingError:
     return BusMissingError(f"events directory not found: {folder}", hint="mkdir it; nbs-chat-init makes .nbs/events")
-
-
-def _later(folder: str, at_us: int) -> int:
-    """`at_us`, or the first time after it that no event of this process in this folder has: the names would be equal."""
-    with _last_guard:
-        _last_us[folder] = max(at_us, _last_us.get(folder, 0) + 1)
-        return _last_us[folder]

@@ -82,7 +82,9 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case Faulted():
             return replace(mind, looking=False, pressing=False, fault=event.what), ()
         case Ticked():
-            return _look(mind, wanted=event.poll, also=(ReadTranscript(),) if event.poll else ())
+            # A dialog that was answered and does not go away is looked at again, and then shown to a person.
+            overdue = bool(mind.answered) and 0.0 <= now.mono - mind.pressed_at - ANSWER_PAUSE < 1.0
+            return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll else ())
         case delivery.Typed():
             post, asked = delivery.receive(mind.post, event, now.mono)
             # What was in the way is news.
@@ -167,6 +169,9 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     state = reading.state
     if state is AgentState.UNKNOWN and not ready and mind.report.state in (AgentState.STARTING, AgentState.BLOCKED):
         state = AgentState.STARTING
+    if state is AgentState.BLOCKED and _answers(mind, now):
+        # Nobody is called to a dialog that is just being answered.
+        return replace(mind, acknowledged=acknowledged), ()
     since = mind.report.since if mind.report.since and state is mind.report.state else now.wall
     report = Report(
         state=state,
@@ -189,6 +194,14 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     if _told(report) == _told(mind.report):
         return mind, ()
     return replace(mind, report=report), (report,)
+
+
+def _answers(mind: Mind, now: Moment) -> bool:
+    """Whether the dialog on the screen is being answered by us, or was a moment ago and may just not be redrawn yet."""
+    dialog = mind.screen.dialog
+    if dialog is None or f"{dialog.kind}:{dialog.text}" not in mind.answered[-1:]:
+        return False
+    return mind.pressing or now.mono < mind.pressed_at + ANSWER_PAUSE
 
 
 def _attention(mind: Mind) -> str | None:
@@ -246,7 +259,8 @@ def _act(mind: Mind, now: Moment) -> Step:
     desk = notices.Desk(report.state, report.ready, busy=bool(post.parcels), waiting=mind.waiting)
     rules = mind.watching.notices
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
-    wakes = (delivery.wake(post, view, now.mono), stuck.due, notices.wake(noticed, desk, rules, now.mono))
+    answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
+    wakes = (delivery.wake(post, view, now.mono), stuck.due, notices.wake(noticed, desk, rules, now.mono), answered)
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
     mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)
     return mind, (*sent, *remedies, *((notify,) if notify is not None else ()))

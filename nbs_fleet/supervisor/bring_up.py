@@ -54,6 +54,8 @@ def bring_up(prepared: Prepared, *, only: tuple[str, ...] | None, now: bool) -> 
     lock = FileLock(paths.up_lock)
     lock.acquire(QUEUE_SECONDS)
     try:
+        # A `down` that was just finishing may have taken the folders away again.
+        remarks = rundir.prepare(paths, plan.root)
         plan = merged(plan, store.read_plan(paths), only)
         _yield_if_older(paths)
         owner = FileLock(paths.lock)

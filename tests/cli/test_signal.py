@@ -87,9 +87,10 @@ def test_the_last_signal_counts(paths: RunPaths, in_bo_1: None) -> None:
 def test_outside_an_agent_there_is_nothing_to_signal(paths: RunPaths) -> None:
     said = call("signal", "complete")
     assert said.code == 1
-    assert "signal is for agents: this shell is none (NBS_HANDLE is not set)" in said.err
+    assert "signal is for agents: this shell is none (NBS_FLEET_RUN is not set)" in said.err
 
 
 def test_a_signal_of_an_agent_that_is_in_no_team_is_refused(paths: RunPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBS_HANDLE", "zed")
+    monkeypatch.setenv("NBS_FLEET_RUN", paths.run)
     assert call("signal", "complete").code == 4

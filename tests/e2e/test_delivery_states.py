@@ -13,13 +13,24 @@ from tests.e2e.delivery.crew import Crew, token
 pytest_plugins = ("tests.e2e.delivery.fixtures",)
 
 KEYS = {"delivery": "keys"}
+CLAUDELESS = {
+    "responses": [
+        {"pattern": {"type": "contains", "text": "[[slow"}, "response": {"text": "said", "delay_ms": 4000}},
+        {
+            "pattern": {"type": "contains", "text": "[[tool Write"},
+            "response": {"text": "", "tool_calls": [{"tool": "Bash", "input": {"command": "touch touched"}}]},
+        },
+        {"pattern": {"type": "any"}, "response": "ok"},
+    ],
+    "tool_execution": {"mode": "live"},
+}
 State = Callable[[Crew, str], AbstractContextManager[None]]
 
 
 def declare(crew: Crew) -> None:
     """By mail: ana, pam (who plans); by keys: kim, pia (who plans), sid (who puts drafts aside)."""
     make = crew.client.agent
-    agents = [make("kim", sidecar=KEYS)]
+    agents = [make("kim", sidecar=KEYS, scenario=CLAUDELESS)]
     if crew.client.name != "claudeless":
         slow = {"scenario": {"timeouts": {"compact_delay_ms": 4000}}} if crew.client.name == "sim" else {}
         allowed = {"permissions": {"allow": ["Bash"]}, **slow}
@@ -52,6 +63,27 @@ def test_an_idle_agent_gets_a_message_by_keys(crew: Crew) -> None:
 def test_an_idle_agent_gets_a_message_by_mail(crew: Crew) -> None:
     text = token()
     assert arrives_once(crew, "ana", text, crew.send("ana", text)) == "mail"
+
+
+@pytest.mark.clients("claudeless")
+@pytest.mark.parametrize("state", [situations.streaming, situations.permission], ids=lambda s: s.__name__)
+def test_keys_wait_for_a_turn_and_a_dialog_of_claudeless(crew: Crew, state: State) -> None:
+    text = token()
+    with state(crew, "kim"):
+        message_id = crew.drop("kim", text)
+        dwell(crew, "kim", message_id)
+    assert arrives_once(crew, "kim", text, message_id) == "keys"
+
+
+@pytest.mark.clients("claudeless")
+def test_keys_wait_for_a_draft_in_claudeless(crew: Crew) -> None:
+    text = token()
+    with situations.draft(crew, "kim"):
+        message_id = crew.drop("kim", text)
+        dwell(crew, "kim", message_id)
+        crew.becomes("kim", "unknown")
+        assert crew.count(message_id) == 0
+    arrives_once(crew, "kim", text, message_id)
 
 
 WORKING = (situations.streaming, situations.tool, situations.compacting)

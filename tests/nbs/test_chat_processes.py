@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -60,6 +61,17 @@ def remainder(process: subprocess.Popen[str], timeout: float) -> str:
     said = process.stdout.read()
     process.wait(timeout)
     return said
+
+
+def hear_all(process: subprocess.Popen[str], timeout: float) -> list[str]:
+    """The whole lines it still says, to its end."""
+    assert process.stdout
+    watch = threading.Timer(timeout, process.kill)
+    watch.start()
+    said = process.stdout.read()
+    watch.cancel()
+    process.wait(30)
+    return said[: said.rfind("\n") + 1].split()
 
 
 def all_messages(chat: Chat) -> list[tuple[str, str]]:

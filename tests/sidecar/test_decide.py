@@ -132,11 +132,22 @@ def test_a_dialog_without_a_policy_gets_no_key() -> None:
 
 def test_a_dialog_with_a_policy_gets_its_keys_once_and_not_again_at_once() -> None:
     run = Run()
-    assert run.tell(ScreenSeen(TRUST, ("1",))) == [Press(("1",), "trust?"), run.report]
+    assert run.tell(ScreenSeen(TRUST, ("1",))) == [Press(("1",), "trust?")]
     assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]
     run.tell(Pressed(ok=True))
     assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]
     assert [a for a in run.tell(ScreenSeen(TRUST, ("1",)), after=5.0) if isinstance(a, Press)]
+
+
+def test_nobody_is_called_to_a_dialog_that_is_being_answered_unless_it_stays() -> None:
+    run = Run()
+    run.tell(ScreenSeen(TRUST, ("1",)), Pressed(ok=True), ScreenSeen(TRUST, ("1",)))
+    assert run.report.state == "starting"
+    assert run.mind.wake_at is not None
+    run.now = run.mind.wake_at
+    assert Look() in run.tell(Ticked(), after=0.0)
+    run.tell(ScreenSeen(TRUST))
+    assert run.report.state == "blocked"
 
 
 def test_a_dialog_that_does_not_go_away_is_left_to_a_person() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,9 @@ class Fleet:
     def tmux_socket(self) -> Path:
         """The socket of the team's tmux server, as its process says."""
         for process in self.everything():
-            line = process.cmdline()
+            line: list[str] = []
+            with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
+                line = process.cmdline()
             if line and line[0].startswith("tmux") and "-S" in line:
                 return Path(line[line.index("-S") + 1])
         raise AssertionError("no tmux server of this team runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -28,6 +29,10 @@ PATIENCE = 60.0
 """Seconds within which anything that should happen happens, on a loaded machine too."""
 
 
+WRAPPER = re.compile(r"\n</system-reminder>(?:\s*<task-notification>\s*<summary>.*)?\s*\Z", re.DOTALL)
+"""What stands after a text that came by mail: its end, and the beginning of the next mail in the same block."""
+
+
 def token() -> str:
     """A word that no other text has."""
     return f"tk{secrets.token_hex(6)}"
@@ -42,6 +47,7 @@ class Crew:
         self.sent: dict[str, Message] = {}
         self.repeats: set[str] = set()
         """Ids that may have arrived more than once: their client was killed meanwhile."""
+        self._socket: str | None = None
         self.sim_log = fleet.base / "sim.log"
         self.ledger = ledger(fleet.client, self.sim_log)
         self.driver = registry.get(fleet.client.name)
@@ -56,6 +62,7 @@ class Crew:
         """Bring it up; every agent must come to an input box."""
         result = self.fleet.up("--timeout", "120s", *args)
         assert result.code == 0, str(result)
+        self._socket = str(self.fleet.tmux_socket)
 
     def paths(self, handle: str) -> AgentPaths:
         """The agent's files."""
@@ -100,8 +107,11 @@ class Crew:
 
     def drop(self, handle: str, text: str, **fields: Any) -> str:
         """Accept a message without the cost of a command; returns its id."""
-        message = self.make(handle, text, **fields)
-        Mailbox(self.paths(handle)).accept(message)
+        return self.accept(self.make(handle, text, **fields))
+
+    def accept(self, message: Message) -> str:
+        """Put a message into its agent's queue."""
+        Mailbox(self.paths(message.to)).accept(message)
         self.sent[message.id] = message
         return message.id
 
@@ -160,7 +170,12 @@ class Crew:
     def body(self, message_id: str) -> str:
         """The text with which a message arrived: what follows its first line."""
         self.ledger.read()
-        return self.ledger.texts()[message_id].partition("\n")[2]
+        head = self.sent[message_id].spoken().partition("\n")[0]
+        arrived = self.ledger.texts()[message_id]
+        assert arrived.startswith(head)
+        # A client that takes one line at a time has " / " in the place of a line's end.
+        body = arrived.removeprefix(head).removeprefix(" /")[1:]
+        return body.rpartition("\n</system-reminder>")[0] if body.rstrip().endswith("</system-reminder>") else body
 
     def audit(self) -> None:
         """Every message that was sent has arrived, exactly once, and was reported so."""
@@ -179,9 +194,16 @@ class Crew:
 
     # -- the pane
 
+    def tmux(self, *args: str) -> str:
+        """Ask the team's tmux server, whose socket is looked for once."""
+        if self._socket is None:
+            self._socket = str(self.fleet.tmux_socket)
+        argv = ["tmux", "-S", self._socket, *args]
+        return subprocess.run(argv, env=self.fleet.env, capture_output=True, text=True, timeout=10, check=True).stdout
+
     def rows(self, handle: str) -> tuple[str, ...]:
         """What the pane shows."""
-        text = self.fleet.tmux("capture-pane", "-p", "-t", str(self.record(handle).pane))
+        text = self.tmux("capture-pane", "-p", "-t", str(self.record(handle).pane))
         return tuple(line.rstrip() for line in text.split("\n"))
 
     def reading(self, handle: str) -> Reading:
@@ -199,15 +221,15 @@ class Crew:
     def type(self, handle: str, text: str, *, enter: bool = True) -> None:
         """Type as a person does: the text, a look at it, then Enter."""
         pane = str(self.record(handle).pane)
-        self.fleet.tmux("send-keys", "-t", pane, "-l", "--", text)
+        self.tmux("send-keys", "-t", pane, "-l", "--", text)
         if enter:
             head = text[:30]
             self.until(lambda: head in (self.draft(handle) or ""), f"{head!r} typed into {handle}'s box")
-            self.fleet.tmux("send-keys", "-t", pane, "Enter")
+            self.tmux("send-keys", "-t", pane, "Enter")
 
     def press(self, handle: str, *keys: str) -> None:
         """Press keys."""
-        self.fleet.tmux("send-keys", "-t", str(self.record(handle).pane), *keys)
+        self.tmux("send-keys", "-t", str(self.record(handle).pane), *keys)
 
     def clear(self, handle: str) -> None:
         """Empty the input box."""
