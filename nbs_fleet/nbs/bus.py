@@ -22,9 +22,6 @@ _TEMPORARY = ".tmp-"
 _naming = threading.Lock()
 """Held while a thread of this process gives a file its name; names of other processes have another pid."""
 
-_last_us: dict[str, int] = {}
-_last_guard = threading.Lock()
-
 
 class BusMissingError(NbsFileError):
     """There is no such events directory."""

@@ -175,6 +175,8 @@ class Loop:
 
     def _reap(self) -> None:
         for pid in list(self.children):
+            if pid not in self.children:
+                continue  # whoever waited for the one before has started a child, which reaps too
             try:
                 done, status = os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
@@ -233,7 +235,8 @@ class Loop:
             self.before_wait()
             wait = max(0.0, self.timers[0].due - time.monotonic()) if self.timers else None
             for key, _ in self.selector.select(wait):
-                key.data()
+                if self.selector.get_map().get(key.fd) == key:  # one before it may have ended the watching
+                    key.data()
         return self.code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from unicodedata import normalize
 
 import pytest
 
@@ -49,7 +50,7 @@ CASES = {
     "quotes": Case("""'one' "two" `three` $HOME $(id) %d {x} #{pane_id} \\n"""),
     "emoji": Case("👍🏽 👩‍👩‍👧 🇪🇺 ok"),
     "CJK": Case("請檢查最後一次提交。次のコミット。다음"),
-    "combining": Case("e\u0301 n\u0303 Zo\u0308"),
+    "combining": Case("e\u0301 n\u0303 Zo\u0308"),  # Claude Code 2.1.197 composes what is pasted
     "CRLF": Case("one\r\ntwo\r\nthree", "one\ntwo\nthree", told="line ends"),
     "ESC": Case("red \x1b[31mtext\x1b[0m\x07", "red [31mtext[0m", told="ESC"),
     "end of a bracketed paste": Case("a\x1b[201~\rb", "a[201~\nb", told="ESC"),
@@ -86,7 +87,8 @@ def arrives_whole(crew: Crew, handle: str, case: Case) -> None:
     expected = case.text if case.arrives is None else case.arrives
     if handle == "kim" and case.by_keys is not None:
         expected = case.by_keys
-    assert crew.body(message_id).rstrip() == expected.rstrip()
+    arrived = crew.body(message_id).rstrip()
+    assert arrived == expected.rstrip() or (handle == "kim" and arrived == normalize("NFC", expected))
     assert crew.count(message_id) == 1
     told = [r for r in crew.fleet.story(handle) if r.get("id") == message_id and case.told in str(r.get("removed"))]
     assert told, f"nothing is told of {case.told}"

@@ -47,6 +47,7 @@ class Crew:
         self.sent: dict[str, Message] = {}
         self.repeats: set[str] = set()
         """Ids that may have arrived more than once: their client was killed meanwhile."""
+        self.patience = PATIENCE
         self._socket: str | None = None
         self.sim_log = fleet.base / "sim.log"
         self.ledger = ledger(fleet.client, self.sim_log)
@@ -78,14 +79,16 @@ class Crew:
         record = self.record(handle)
         return f"blocked: {record.blocked}" if record.state.value == "blocked" else record.state.value
 
-    def until(self, right: Callable[[], object], what: str, within: float = PATIENCE) -> None:
+    def until(self, right: Callable[[], object], what: str, within: float | None = None) -> None:
         """Wait until `right` holds."""
-        self.fleet.until(lambda: bool(right()), within=within, what=what)
+        self.fleet.until(lambda: bool(right()), within=within or self.patience, what=what)
 
-    def becomes(self, handle: str, state: str, within: float = PATIENCE) -> None:
+    def becomes(self, handle: str, state: str, within: float | None = None) -> None:
         """Wait for a state."""
         self.fleet._until(
-            lambda: self.state(handle) == state, within, lambda: f"{handle} is {self.state(handle)}, not {state}"
+            lambda: self.state(handle) == state,
+            within or self.patience,
+            lambda: f"{handle} is {self.state(handle)}, not {state}",
         )
 
     # -- sending
@@ -148,14 +151,14 @@ class Crew:
         found = Mailbox(self.paths(self.sent[message_id].to)).find(message_id)
         return found if isinstance(found, Delivered) else None
 
-    def arrives(self, message_id: str, within: float = PATIENCE) -> Delivered:
+    def arrives(self, message_id: str, within: float | None = None) -> Delivered:
         """Wait until a message is reported delivered; it must really be in a request by then, or soon."""
 
         def told() -> str:
             box = Mailbox(self.paths(self.sent[message_id].to))
             return f"{message_id} {box.find(message_id)}; {self.state(self.sent[message_id].to)}"
 
-        self.fleet._until(lambda: self.ended(message_id) is not None, within, told)
+        self.fleet._until(lambda: self.ended(message_id) is not None, within or self.patience, told)
         ended = self.ended(message_id)
         assert ended is not None
         assert ended.outcome is Outcome.DELIVERED, str(ended)

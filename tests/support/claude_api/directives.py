@@ -105,6 +105,12 @@ def side_request(body: Body, *, compact_seconds: float) -> Directive | None:
     return None
 
 
+def wished_word(body: Body) -> str | None:
+    """The word that the last message which asks for one wants to hear."""
+    wishes = [re.search(r"this one word and nothing else: (\w+)", text_of(m)) for m in body.get("messages") or ()]
+    return next((found[1] for found in reversed(wishes) if found), None)
+
+
 def pick(body: Body) -> Directive:
     """The directive due for a turn's request."""
     messages = body.get("messages") or []

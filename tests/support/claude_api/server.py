@@ -45,6 +45,8 @@ class Control:
     force: Directive | None = None
     left: int = 0
     compact_seconds: float = 0.0
+    obliging: bool = False
+    """Say the one word that a message asks for, as a model does that heeds it."""
     failed: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -57,7 +59,8 @@ class Control:
             if self.force is not None and self.left > 0:
                 self.left -= 1
                 return self.force
-        return directives.pick(body)
+        wish = directives.wished_word(body) if self.obliging else None
+        return directives.Directive("say", wish) if wish else directives.pick(body)
 
     def fails_again(self, step: Directive) -> bool:
         """Count one more failure of an `err` step; False once it has failed as often as it should."""
