@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,6 +96,19 @@ def wait(team: str, right: Callable[[list[Json]], bool], what: str) -> list[Json
     return seen[-1]
 
 
+def await_words(team: str, words: str) -> None:
+    """Wait until somebody has said this in the chat."""
+
+    def said() -> bool:
+        return words in command("chat", "read", "live", "--team", team, show=False).stdout
+
+    tries = Retrying(stop=stop_after_delay(30), wait=wait_fixed(0.25), retry=retry_if_result(lambda ok: not ok))
+    try:
+        tries(said)
+    except RetryError:
+        raise DemoError(f"nobody said {words!r} within 30 s") from None
+
+
 def all_idle(agents: list[Json]) -> bool:
     """Whether every agent has done what it was told."""
     return all(agent["state"] == "idle" for agent in agents)
@@ -121,6 +135,11 @@ def show(team: str, run: str) -> None:
     agents = wait(team, all_idle, "an idle team")
     first = agents[0]["handle"]
 
+    say("They talk in a chat. Each was woken by a notice when something waited for it; nobody polled.")
+    await_words(team, "written down")
+    must("chat", "read", "live", "--team", team)
+    agents = wait(team, all_idle, "an idle team")
+
     say(f"What {first}'s screen shows.")
     must("peek", first, "--team", team)
 
@@ -143,6 +162,11 @@ def show(team: str, run: str) -> None:
     print(f"  everything it writes: {run}")
 
 
+def begin_afresh() -> None:
+    """Without the chat and the events of an earlier demonstration."""
+    shutil.rmtree(ROOT / ".nbs" / "demo", ignore_errors=True)
+
+
 def main() -> int:
     """Show it; 0 if all went well and nothing is left."""
     say("One file says who is on the team.")
@@ -150,6 +174,7 @@ def main() -> int:
     team = str(yaml.safe_load((ROOT / TEAM_FILE).read_text(encoding="utf-8"))["team"])
     failure: str | None = None
     run = runtime = ""
+    begin_afresh()
     try:
         say("`up` makes it so.")
         must("up", TEAM_FILE)

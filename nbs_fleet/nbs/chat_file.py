@@ -12,7 +12,17 @@ from contextlib import contextmanager, suppress
 from nbs_fleet.nbs import chat_format, cursors
 from nbs_fleet.nbs.chat_format import Header
 from nbs_fleet.nbs.chat_log import Log
-from nbs_fleet.nbs.files import NbsFileError, read_all, read_bytes, record_lock, refuse, remove, replace, write_new
+from nbs_fleet.nbs.files import (
+    NbsFileError,
+    read_all,
+    read_bytes,
+    record_lock,
+    refuse,
+    remove,
+    replace,
+    write_new,
+    write_once,
+)
 
 ARCHIVE_ABOVE = 2000
 """A chat with more messages than this loses its first ones to an archive file, as with the nbs tools."""
@@ -63,14 +73,8 @@ class ChatFile:
     def create(self) -> None:
         """Make an empty chat; its folder must exist. Raises NbsFileError, also if the file is there already."""
         data = chat_format.head(Header(chat_format.SYSTEM, self.written()), 0)
-        beside = f"{self.path}.{os.getpid()}.new"
         try:
-            write_new(beside, data)
-            try:
-                # A file that appears whole, or not at all if the name is taken.
-                os.link(beside, self.path)
-            finally:
-                os.unlink(beside)
+            write_once(self.path, data)
         except FileExistsError:
             raise NbsFileError(f"File already exists: {self.path}") from None
         except OSError as error:

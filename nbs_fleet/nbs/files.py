@@ -25,6 +25,7 @@ _HINTS = {
     errno.EPERM: "check who owns the folder and its mode",
     errno.EROFS: "the file system is mounted read-only",
 }
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _BUSY = (errno.EACCES, errno.EAGAIN)
 _mutexes: dict[str, threading.Lock] = {}
 _mutexes_guard = threading.Lock()
@@ -88,6 +89,25 @@ def write_new(path: str, *data: bytes | bytearray, mode: int = 0o600) -> os.stat
         return os.fstat(fd)
     finally:
         os.close(fd)
+
+
+def write_once(path: str, data: bytes) -> None:
+    """Make a private file that appears whole or not at all; raises FileExistsError if the name is taken, or OSError."""
+    beside = f"{path}.{os.getpid()}-{threading.get_native_id()}.new"
+    try:
+        write_new(beside, data)
+        try:
+            os.link(beside, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # Without hard links the check leaves a gap, but a reader never sees a part.
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
+            os.replace(beside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
 
 
 def _write_all(fd: int, part: bytes | bytearray) -> None:

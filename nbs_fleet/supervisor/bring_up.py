@@ -22,6 +22,8 @@ from nbs_fleet.launch.locks import FileLock
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import line, session_target
+from nbs_fleet.nbs.chat import Chat
+from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, supervise_script
@@ -99,7 +101,23 @@ def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) ->
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):
             write_values(paths.agent(handle).values, prepared.environments[handle])
+    make_channels(plan)
     store.write_plan(paths, plan)
+
+
+def make_channels(plan: Plan) -> None:
+    """Make the chats and event folders that the team file names and that are missing."""
+    for chat in plan.chats:
+        os.makedirs(os.path.dirname(chat.path), exist_ok=True)
+        if not os.path.lexists(chat.path):
+            try:
+                Chat(chat.path).create()
+            except NbsFileError:
+                # Somebody else may have made it just now; if not, it is an error.
+                if not os.path.lexists(chat.path):
+                    raise
+    for folder in {*plan.bus, *(bus for a in plan.agents for bus in a.agent.bus)}:
+        os.makedirs(folder, exist_ok=True)
 
 
 def ensure_server(plan: Plan) -> Tmux:

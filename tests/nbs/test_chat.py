@@ -65,6 +65,19 @@ def test_a_new_chat_is_private_and_empty_and_made_once(chat: Chat) -> None:
     assert os.listdir(path_of(chat).parent) == ["live.chat"]
 
 
+def test_a_chat_can_be_made_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: str, target: str) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", link)
+    chat = Chat(str(tmp_path / "x.chat"))
+    chat.create()
+    with pytest.raises(NbsFileError, match="File already exists"):
+        chat.create()
+    assert os.listdir(tmp_path) == ["x.chat"]
+    assert chat.count() == 0
+
+
 def test_a_chat_in_a_missing_folder_can_t_be_made(tmp_path: Path) -> None:
     with pytest.raises(NbsFileError, match="No such file or directory") as caught:
         Chat(str(tmp_path / "no" / "x.chat")).create()
