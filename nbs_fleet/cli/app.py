@@ -36,6 +36,8 @@ COMMANDS: dict[str, Entry] = {
     "restart": Entry("nbs_fleet.cli.control:restart", "restart agents; clears failed"),
     "stop": Entry("nbs_fleet.cli.control:stop", "stop agents until they are started again"),
     "start": Entry("nbs_fleet.cli.control:start", "start stopped agents"),
+    "pause": Entry("nbs_fleet.cli.pause:pause", "leave agents in peace: no messages, notices or nudges"),
+    "resume": Entry("nbs_fleet.cli.pause:resume", "end a pause"),
     "send": Entry("nbs_fleet.cli.send:send", "a directive for an agent; --wait until it is acknowledged"),
     "inbox list": Entry("nbs_fleet.cli.inbox:list_", "the messages that wait for an agent"),
     "inbox show": Entry("nbs_fleet.cli.inbox:show", "one message, whole"),

@@ -17,6 +17,8 @@ class Log:
         self.messages: list[ChatMessage] = []
         self.skipped = 0
         self._ends: list[int] = []
+        self._gone = 0
+        """Bytes that were dropped from the beginning: `_ends` counts them too."""
 
     def follow(self, data: bytes, place: int) -> bool:
         """Take in the file as it is now, whose body begins at `place`; True if what was known still begins it.
@@ -25,14 +27,14 @@ class Log:
         """
         grown = data.startswith(self.body, place)
         if not grown:
-            self.body, self.messages, self.skipped, self._ends = bytearray(), [], 0, []
+            self.body, self.messages, self.skipped, self._ends, self._gone = bytearray(), [], 0, [], 0
         if len(data) > place + len(self.body):
             self.add(normal(data[place + len(self.body) :]))
         return grown
 
     def add(self, more: bytes) -> None:
         """Append lines, each with its newline."""
-        place = len(self.body)
+        place = self._gone + len(self.body)
         self.body += more
         messages, ends = self.messages, self._ends
         for line in more.split(b"\n"):
@@ -46,18 +48,20 @@ class Log:
 
     def line(self, index: int) -> bytes:
         """The raw line of a message, with its newline."""
-        end = self._ends[index]
+        end = self._ends[index] - self._gone
         return bytes(self.body[self.body.rfind(b"\n", 0, end - 1) + 1 : end])
 
     def cut(self, count: int) -> tuple[bytes, bytes]:
         """The body in two parts, after the message number `count` (counted from 1)."""
-        end = self._ends[count - 1]
-        return bytes(self.body[:end]), bytes(self.body[end:])
+        end = self._ends[count - 1] - self._gone
+        with memoryview(self.body) as view:
+            return bytes(view[:end]), bytes(view[end:])
 
     def drop(self, count: int) -> None:
         """Forget the first `count` messages and the lines before and between them."""
-        size = self._ends[count - 1]
+        size = self._ends[count - 1] - self._gone
         self.skipped -= self.body.count(b"\n", 0, size) - count
         del self.body[:size]
         del self.messages[:count]
-        self._ends = [end - size for end in self._ends[count:]]
+        del self._ends[:count]
+        self._gone += size

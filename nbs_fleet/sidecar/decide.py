@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from nbs_fleet.drivers.base import StateFile
+from nbs_fleet.drivers.base import Reading, StateFile
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment
 from nbs_fleet.sidecar import delivery, notices, recovery
 from nbs_fleet.sidecar.actions import (
@@ -118,13 +118,20 @@ def _hook(mind: Mind, event: HookSeen, now: Moment) -> Step:
     mind = replace(mind, post=post)
     if event.news.subagent:
         return mind, acts
-    mind = replace(mind, hook=event.news, hook_at=event.at)
+    if not _repeats(mind, event):
+        mind = replace(mind, hook=event.news, hook_at=event.at)
     if event.news.prompt is not None:
         mind = replace(mind, acknowledged=True, failure=None)
     if event.news.error is not None:
         reading = event.news.reading
         mind = replace(mind, failure=Failure(event.news.error, event.at, detail=reading.detail, until=reading.until))
     return _look(mind, wanted=mind.file is None or event.news.reading.state is AgentState.BLOCKED, also=acts)
+
+
+def _repeats(mind: Mind, event: HookSeen) -> bool:
+    """A notification of a dialog that a hook told of before; it knows less of it (Claude Code 2.1.197: 6 s later)."""
+    blocked = event.news.event == "Notification" and event.news.reading.state is AgentState.BLOCKED
+    return blocked and mind.hook is not None and mind.hook.reading.state is AgentState.BLOCKED
 
 
 def _look(mind: Mind, *, wanted: bool, also: tuple[Action, ...] = ()) -> Step:
@@ -178,7 +185,7 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         since=since,
         ready=ready,
         blocked=blocked_kind(mind, reading) if state is AgentState.BLOCKED else None,
-        detail=reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else ""),
+        detail=_detail(mind, reading, state),
         until=reading.until,
         evidence=evidence(mind, source),
         queued=len(mind.post.parcels),
@@ -196,6 +203,12 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     return replace(mind, report=report), (report,)
 
 
+def _detail(mind: Mind, reading: Reading, state: AgentState) -> str:
+    """What goes beside the state: the reading's words, or what went wrong where nothing is known; and a pause."""
+    said = reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else "")
+    return "; ".join(part for part in ("paused" if mind.paused else "", said) if part)
+
+
 def _answers(mind: Mind, now: Moment) -> bool:
     """Whether the dialog on the screen is being answered by us, or was a moment ago and may just not be redrawn yet."""
     dialog = mind.screen.dialog
@@ -208,6 +221,8 @@ def _attention(mind: Mind) -> str | None:
     """Why a person should look, beside the state itself."""
     if mind.stuck.escalated:
         return mind.stuck.escalated
+    if notices.stalled(mind.noticed, mind.waiting, mind.watching.notices):
+        return "does not read what waits for it"
     held = next((p for p in mind.post.parcels if p.held), None)
     return f"message {held.message.id}: {held.note}" if held else None
 

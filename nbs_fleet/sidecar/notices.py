@@ -11,8 +11,6 @@ SUMMARY_LENGTH = 200
 """Characters of a notice's summary at most."""
 SETTLE = 0.05
 """Seconds between the first sight of something new and the notice: a message and its mention come as two files."""
-NAGS = 5
-"""Reminders of the same thing at most; then it is a person's matter."""
 POLL_TEXT = "Nothing is known to wait for you. Have a look at your chats and events anyway."
 
 
@@ -62,6 +60,8 @@ class NoticeRules(Struct, frozen=True):
     nag_critical: float = 30.0
     nag_high: float = 120.0
     enabled: bool = True
+    fail_threshold: int = 5
+    """Notices in a row without effect, after which the agent is told everything it needs."""
 
 
 class Noticed(Struct, frozen=True):
@@ -153,9 +153,18 @@ def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) 
         return "urgent"
     if _is_new(noticed, waiting):
         return "new" if since >= rules.cooldown else None
-    if noticed.nags < NAGS and since >= _nag_after(waiting, rules):
-        return "reminder"
+    if since >= _nag_after(waiting, rules):
+        if noticed.nags < rules.fail_threshold:
+            return "reminder"
+        if noticed.nags == rules.fail_threshold:
+            # It may have lost the skill that the notice speaks of, or never had it: once it is told everything.
+            return "recovery"
     return None
+
+
+def stalled(noticed: Noticed, waiting: Waiting, rules: NoticeRules) -> bool:
+    """Whether even the last words had no effect: from here on it is a person's matter."""
+    return noticed.nags > rules.fail_threshold and waiting.anything()
 
 
 def _nag_after(waiting: Waiting, rules: NoticeRules) -> float:
@@ -167,7 +176,7 @@ def _nag_after(waiting: Waiting, rules: NoticeRules) -> float:
 
 
 def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Noticed, Notify]:
-    again = why == "reminder"
+    again = why in ("reminder", "recovery")
     after = replace(
         noticed,
         last_at=now,
@@ -208,7 +217,7 @@ def wake(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> float 
         times += [noticed.last_at + rules.cooldown]
         if noticed.fresh_at is not None:
             times += [noticed.fresh_at + SETTLE]
-        if noticed.nags < NAGS:
+        if noticed.nags <= rules.fail_threshold:
             times += [noticed.last_at + _nag_after(desk.waiting, rules)]
     elif rules.poll_always and noticed.idle_since is not None:
         times += [noticed.idle_since + rules.poll, noticed.last_at + rules.poll]

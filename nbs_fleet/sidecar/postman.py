@@ -163,8 +163,16 @@ class Postman:
             except FleetError as error:
                 result = "copy mode" if "copy mode" in error.message else error.message
         if result in ("sent", "taken"):
-            self._told(message, "message typed")
+            self._told(message, "message typed", changed=self._typed_text(message)[1])
         return delivery.Typed(action.id, result)
+
+    def _typed_text(self, message: Message) -> tuple[str, tuple[str, ...]]:
+        """What this client is given, and remarks on what was changed for it."""
+        if self._driver.capabilities.paste:
+            return wording.for_keys(message.spoken())
+        line, remarks = wording.plain_line(message.spoken())
+        typed, more = wording.for_keys(line)
+        return typed, (*remarks, *more)
 
     async def _transaction(self, message: Message, action: delivery.Type) -> str:
         """Returns what `Typed` tells of it."""
@@ -182,10 +190,7 @@ class Postman:
                 return "draft"
         elif refused:
             return refused
-        text = message.spoken()
-        if not self._driver.capabilities.paste:
-            text = wording.one_line(text)
-        typed, _remarks = wording.for_keys(text)
+        typed, _ = self._typed_text(message)
         self.mailbox.begin_typing(message.id)
         await self._keys.write(typed)
         if not await self._sees(lambda r: self._is_ours(message, r.draft)):

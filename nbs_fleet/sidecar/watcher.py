@@ -45,6 +45,8 @@ from nbs_fleet.sidecar.postman import Postman
 from nbs_fleet.sidecar.sources import StateFiles, read_spool, read_transcript
 
 PAUSE_FILE = "control-pause"
+PAUSED_FILE = "paused"
+"""In an agent's own folder: this agent alone is left in peace."""
 STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{pane_title}"
 """Moves with the screen; tmux looks at it once a second and only speaks when it changed."""
 
@@ -251,6 +253,8 @@ class Sidecar:
             self._story("message damaged", file=damaged)
 
     def _agent_dir_changed(self, name: str) -> None:
+        if name in ("", PAUSED_FILE):
+            self._nbs_changed(PAUSE_FILE)
         if name not in ("", "signal.json"):
             return
         kind, message = read_signal(self.about.paths.signal)
@@ -259,7 +263,8 @@ class Sidecar:
 
     def _nbs_changed(self, name: str) -> None:
         if name in ("", PAUSE_FILE):
-            paused = os.path.exists(os.path.join(self.about.root, ".nbs", PAUSE_FILE))
+            whole_team = os.path.exists(os.path.join(self.about.root, ".nbs", PAUSE_FILE))
+            paused = whole_team or os.path.exists(os.path.join(self.about.paths.dir, PAUSED_FILE))
             if paused != self._loop.state.paused:
                 self._loop.post(Paused(paused))
 
@@ -335,7 +340,10 @@ class Sidecar:
             self._loop.post(WaitingSeen(waiting))
 
     def _notify(self, notify: Notify) -> None:
-        text = wording.notice(self.facts.agent.sidecar.notify, notify.summary, self.facts.agent.handle)
+        told = self.facts.agent
+        text = wording.notice(told.sidecar.notify, notify.summary, told.handle)
+        if notify.why == "recovery":
+            text = wording.recovery(notify.summary, told.handle, told.chats, told.bus)
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.NOTICE
         self._story("noticed", why=notify.why, summary=notify.summary)
         self._accept(kind, text, notify.priority)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from nbs_fleet.drivers.base import Reading
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Source
 from nbs_fleet.sidecar.mind import SILENT, Mind
@@ -35,7 +37,7 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
     if mind.file is not None:
         return _with_file(mind)
     if mind.screen.state is AgentState.BLOCKED and mind.screen_at >= mind.hook_at - HOOK_LEAD:
-        return mind.screen, Source.SCREEN
+        return _named(mind), Source.SCREEN
     if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and mind.hook_at > mind.screen_at:
         return mind.hook.reading, Source.HOOK
     if mind.watching.capabilities.title and mind.title.state is AgentState.BUSY:
@@ -56,7 +58,7 @@ def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
     if own.state is AgentState.BUSY:
         return Reading(AgentState.BUSY, tool(mind)), Source.STATE_FILE
     if fresh and mind.screen.state is AgentState.BLOCKED:
-        return mind.screen, Source.SCREEN
+        return _named(mind), Source.SCREEN
     if own.state is AgentState.BLOCKED:
         return Reading(AgentState.BLOCKED, _asked(mind), blocked=own.blocked), Source.STATE_FILE
     return own, Source.STATE_FILE
@@ -79,6 +81,13 @@ def _asked(mind: Mind) -> str:
     news = mind.hook
     recent = news is not None and mind.hook_at >= mind.file_at - HOOK_LEAD
     return news.reading.detail if news is not None and recent else ""
+
+
+def _named(mind: Mind) -> Reading:
+    """The dialog on the screen, with what a hook told it is about."""
+    news, screen = mind.hook, mind.screen
+    same = news is not None and news.reading.blocked is screen.blocked and mind.hook_at >= mind.file_at - HOOK_LEAD
+    return replace(screen, detail=news.reading.detail) if news and same and news.reading.detail else screen
 
 
 def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:

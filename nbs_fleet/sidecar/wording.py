@@ -101,10 +101,32 @@ def one_line(text: str) -> str:
     return " / ".join(line.strip() for line in text.split("\n") if line.strip()).replace("\t", " ")
 
 
+def plain_line(text: str) -> tuple[str, tuple[str, ...]]:
+    """One line of ASCII, and remarks, for a client that takes only that; other characters become `?`.
+
+    claudeless 0.2.2 ends in a panic over any other character in its input box (measured), at each try again.
+    """
+    line = one_line(text.replace(_BREAK, " "))
+    plain = line.encode("ascii", "replace").decode("ascii")
+    others = sum(not c.isascii() for c in line)
+    return plain, ((f"{_count(others, 'character')} replaced that this client can't take",) if others else ())
+
+
 def notice(template: str | None, summary: str, handle: str) -> str:
     """The text of a notice: the team file's template with `{summary}` and `{handle}` filled in, else our own words."""
     text = template or NOTICE
     return text.replace("{summary}", summary).replace("{handle}", handle)
+
+
+def recovery(summary: str, handle: str, chats: tuple[str, ...], buses: tuple[str, ...]) -> str:
+    """What an agent is told when notices had no effect: who it is, and each command in full."""
+    lines = [f"You are {handle}. This waits for you, and reminders had no effect: {summary}.", "Please do this now:"]
+    lines += [f"- `nbs-fleet chat read {chat} --unread` reads the chat {chat}" for chat in chats]
+    lines += [f"- `nbs-fleet bus check {bus}` lists the events in {bus}" for bus in buses]
+    lines.append(
+        "Then answer with `nbs-fleet chat send CHAT HANDLE TEXT`, and `nbs-fleet bus ack DIR EVENT` what is done."
+    )
+    return "\n".join(lines)
 
 
 def summary(text: str, length: int = SUMMARY) -> str:

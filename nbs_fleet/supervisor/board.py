@@ -18,7 +18,9 @@ from nbs_fleet.sidecar.notices import Pending, Unread, Waiting
 
 SIDECAR = "sidecar"
 """The handle under which machines post: it wakes nobody."""
-CALLS = ("chat-mention", "chat-interrupt", "chat-query", "human-input")
+CALLS = ("chat-mention", "human-input")
+ANSWERED = ("chat-query", "chat-interrupt")
+"""Events that the sidecar answers itself: they wait for no agent."""
 
 
 class Tray(Struct, frozen=True):
@@ -32,7 +34,8 @@ class Board:
     """Watches chats and event folders and tells what waits for each handle.
 
     `tell(handle, waiting)` is called whenever something of it may have changed; `problem(text)` once for each file
-    that is no chat or no event. `roster()` are the handles that `@team` stands for.
+    that is no chat or no event. `roster()` are the handles that `@team` stands for;
+    `calls(handle, bus, events)` hears of all events that concern an agent.
     """
 
     def __init__(
@@ -42,8 +45,10 @@ class Board:
         tell: Callable[[str, Waiting], None],
         problem: Callable[[str], None],
         roster: Callable[[], tuple[str, ...]],
+        calls: Callable[[str, Bus, tuple[Event, ...]], None],
     ) -> None:
         self._watcher, self._tell, self._problem, self._roster = watcher, tell, problem, roster
+        self._calls = calls
         self._trays: dict[str, Tray] = {}
         self._chats: dict[str, Chat] = {}
         self._buses: dict[str, Bus] = {}
@@ -75,8 +80,17 @@ class Board:
         roster = self._roster()
         for handle, tray in self._trays.items():
             unread = tuple(u for path in tray.chats if (u := self._unread(path, handle)) is not None)
-            mine = [e for folder in tray.buses for e in events.get(folder, ()) if e.concerns(handle, roster)]
+            mine: list[Event] = []
+            for folder in tray.buses:
+                found = tuple(e for e in events.get(folder, ()) if e.concerns(handle, roster))
+                self._calls(handle, self._buses[folder], found)
+                mine.extend(e for e in found if e.type not in ANSWERED)
             self._tell(handle, Waiting(unread, pending(mine)))
+
+    def first_chat(self, handle: str) -> str | None:
+        """The chat in which the sidecar of this agent speaks."""
+        tray = self._trays.get(handle)
+        return tray.chats[0] if tray is not None and tray.chats else None
 
     def _watch(self) -> None:
         chats = {path for tray in self._trays.values() for path in tray.chats}

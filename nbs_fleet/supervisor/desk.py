@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.messages import Mailbox, new_id
@@ -13,6 +13,7 @@ from nbs_fleet.model import Message, MessageKind
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.notices import Waiting
 from nbs_fleet.supervisor.board import Board
+from nbs_fleet.supervisor.calls import Calls
 from nbs_fleet.supervisor.clockwork import Clockwork
 from nbs_fleet.supervisor.registrations import Registrations
 from nbs_fleet.supervisor.story import Story
@@ -21,7 +22,8 @@ from nbs_fleet.supervisor.story import Story
 class Desk:
     """Board, registrations and clockwork of one plan.
 
-    `tell(handle, waiting)` hears what waits for an agent; `all_idle()` says whether the team rests.
+    `tell(handle, waiting)` hears what waits for an agent; `all_idle()` says whether the team rests; `rows(handle)`
+    reads an agent's screen.
     """
 
     def __init__(
@@ -31,10 +33,17 @@ class Desk:
         *,
         tell: Callable[[str, Waiting], None],
         all_idle: Callable[[], bool],
+        rows: Callable[[str], Awaitable[tuple[str, ...]]],
         story: Callable[[str | None], Story],
     ) -> None:
         self._plan, self._story = plan, story
-        self.board = Board(watcher, tell=tell, problem=self._problem, roster=self._roster)
+        self._calls = Calls(
+            rows=rows,
+            interrupt=self._interrupt,
+            chat=self._first_chat,
+            tell=self._tell_agent,
+        )
+        self.board = Board(watcher, tell=tell, problem=self._problem, roster=self._roster, calls=self._calls.see)
         self._registrations = Registrations(
             lambda: self._plan, watcher, assign=self.board.assign, refuse=self._refuse, tell=self._tell_agent
         )
@@ -46,10 +55,11 @@ class Desk:
         self._registrations.open()
         self._clockwork.open(plan)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stop all timers and watches of its own."""
         self._registrations.close()
         self._clockwork.close()
+        await self._calls.close()
 
     def begin(self, handle: str, *, client: int, fresh: bool) -> None:
         """A client lives; `fresh`: it is not one that is merely taken over."""
@@ -67,6 +77,9 @@ class Desk:
         """The slow poll."""
         self.board.look()
 
+    def _first_chat(self, handle: str) -> str | None:
+        return self.board.first_chat(handle)
+
     def _roster(self) -> tuple[str, ...]:
         return tuple(a.agent.handle for a in self._plan.agents)
 
@@ -81,6 +94,14 @@ class Desk:
 
     def _refuse(self, handle: str, text: str) -> None:
         """Tell an agent that what it asked for was refused."""
+        self._accept(handle, text)
+
+    def _interrupt(self, handle: str, who: str) -> None:
+        """Stop an agent in what it does; what was said stands in the chat."""
+        text = f"{who} interrupts you. Stop what you do, read your chats, and do what is asked there first."
+        self._accept(handle, text, interrupt=True)
+
+    def _accept(self, handle: str, text: str, *, interrupt: bool = False) -> None:
         now = moment().wall
         message = Message(
             id=new_id(MessageKind.NOTICE, now, secrets.randbits(64)),
@@ -89,6 +110,7 @@ class Desk:
             text=text,
             created=now,
             kind=MessageKind.NOTICE,
+            interrupt=interrupt,
         )
         try:
             Mailbox(self._plan.paths.agent(handle)).accept(message)

@@ -67,7 +67,9 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
-        self.desk = Desk(plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, story=self.story)
+        self.desk = Desk(
+            plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, rows=self._rows, story=self.story
+        )
         self.loop: Loop[Fleet, Event, Action] = Loop(
             Fleet(),
             decide=decide,
@@ -243,6 +245,10 @@ class Supervisor:
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
 
+    async def _rows(self, handle: str) -> tuple[str, ...]:
+        life = self.loop.state.lives.get(handle)
+        return await self.panes.capture(life.record.pane) if life and life.record.pane else ()
+
     def _all_idle(self) -> bool:
         return all(life.record.state is not AgentState.BUSY for life in self.loop.state.lives.values())
 
@@ -284,7 +290,7 @@ class Supervisor:
     async def _close(self, deciding: asyncio.Task[None]) -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
-        self.desk.close()
+        await self.desk.close()
         await self.sidecars.close()
         await self.socket.close()
         self._deaths.close()

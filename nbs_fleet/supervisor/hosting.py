@@ -174,5 +174,6 @@ def watching_of(agent: AgentPlan, driver: Driver, prompted: bool) -> Watching:
         nag_critical=nbs.nag.critical,
         nag_high=nbs.nag.high,
         enabled=nbs.notices,
+        fail_threshold=nbs.notify_fail_threshold,
     )
     return Watching(can, expects_prompt=prompted, means=means, rules=rules, notices=notices)

@@ -114,6 +114,7 @@ def play(crew: Crew, count: int, seed: int, kills: int = 0) -> None:
     """Let four persons play until each has sent its share, and meanwhile kill the supervisor at random moments."""
     persons = [Person(crew, handle, count // len(HANDLES), seed + n) for n, handle in enumerate(HANDLES)]
     chance = random.Random(seed)
+    crew.hunted = kills > 0
     for person in persons:
         person.start()
     for _ in range(kills):

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from nbs_fleet.model import AgentState, Priority
 from nbs_fleet.sidecar.notices import (
-    NAGS,
     SETTLE,
     SUMMARY_LENGTH,
     Desk,
@@ -19,6 +18,7 @@ from nbs_fleet.sidecar.notices import (
     Unread,
     Waiting,
     notice,
+    stalled,
     summary,
     wake,
 )
@@ -131,13 +131,18 @@ def test_an_archived_chat_counts_from_its_new_numbers() -> None:
     assert agent.see(grown, after=20) is not None
 
 
-def test_reminders_come_by_priority_and_end() -> None:
+def test_reminders_come_by_priority_then_everything_is_said_once_then_a_person_is_asked() -> None:
     agent = Agent().settled()
-    assert agent.see(events(Priority.CRITICAL, "e1"), after=1) is not None
-    seen = [agent.see(events(Priority.CRITICAL, "e1"), after=1) for _ in range(1000)]
+    tray = events(Priority.CRITICAL, "e1")
+    assert agent.see(tray, after=1) is not None
+    seen = [agent.see(tray, after=1) for _ in range(1000)]
     told = [t for t in seen if t is not None]
-    assert [t.why for t in told] == ["reminder"] * NAGS
+    assert [t.why for t in told] == ["reminder"] * RULES.fail_threshold + ["recovery"]
     assert next(i for i, t in enumerate(seen) if t is not None) in (29, 30)
+    assert stalled(agent.noticed, tray, RULES)
+    assert not stalled(agent.noticed, NOTHING, RULES)
+    agent.see(Waiting(CHAT.unread, tray.pending), after=60)
+    assert not stalled(agent.noticed, tray, RULES)
 
 
 def test_no_notice_is_made_while_another_message_is_on_its_way() -> None:

@@ -48,6 +48,8 @@ class Crew:
         self.repeats: set[str] = set()
         """Ids that may have arrived more than once: their client was killed meanwhile."""
         self.patience = PATIENCE
+        self.hunted = False
+        """Whether the test kills the supervisor."""
         self._socket: str | None = None
         self.sim_log = fleet.base / "sim.log"
         self.ledger = ledger(fleet.client, self.sim_log)
@@ -90,6 +92,14 @@ class Crew:
             within or self.patience,
             lambda: f"{handle} is {self.state(handle)}, not {state}",
         )
+
+    def begins(self, handle: str, state: str) -> None:
+        """Wait for a state that passes by itself; while the supervisor is being killed, only the pane may show it."""
+
+        def begun() -> bool:
+            return self.state(handle) == state or (self.hunted and self.reading(handle).state.value == state)
+
+        self.until(begun, f"{handle} is {state}")
 
     # -- sending
 

@@ -42,7 +42,7 @@ def streaming(crew: Crew, handle: str) -> Iterator[None]:
     """The model is writing a long reply."""
     crew.type(handle, f"[[slow 4 one two three four five six {token()}]]")
     # A screen that stands still is all that claudeless shows of a turn.
-    crew.becomes(handle, "unknown" if crew.client.name == "claudeless" else "busy")
+    crew.begins(handle, "unknown" if crew.client.name == "claudeless" else "busy")
     yield
 
 
@@ -51,7 +51,7 @@ def tool(crew: Crew, handle: str) -> Iterator[None]:
     """A tool runs until the block ends."""
     gate = fresh(crew, "gate")
     crew.type(handle, f"[[bash until [ -e {gate.name} ]; do sleep 0.1; done]]")
-    crew.becomes(handle, "busy")
+    crew.begins(handle, "busy")
     crew.until(lambda: crew.shows(handle, gate.name), "the tool runs")
     yield
     gate.touch()
@@ -102,7 +102,7 @@ def compacting(crew: Crew, handle: str) -> Iterator[None]:
     if crew.client.api is not None:
         crew.client.api.control.compact_seconds = 4.0
     crew.type(handle, "/compact")
-    crew.becomes(handle, "compacting")
+    crew.begins(handle, "compacting")
     yield
 
 
