@@ -18,7 +18,7 @@ from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.terminals import unread
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
-from nbs_fleet.model import AgentState, Message, MessageKind, Moment, Priority, ProcId
+from nbs_fleet.model import AgentState, BlockedKind, Message, MessageKind, Moment, Priority, ProcId
 from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.sidecar import delivery, recovery, wording
 from nbs_fleet.sidecar.actions import (
@@ -49,6 +49,9 @@ PAUSED_FILE = "paused"
 """In an agent's own folder: this agent alone is left in peace."""
 STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{pane_title}"
 """Moves with the screen; tmux looks at it once a second and only speaks when it changed."""
+
+ANSWERED_BY_HOOK = frozenset({BlockedKind.PLAN, BlockedKind.PERMISSION})
+"""Where a hook answers, keys never do: a dialog that stays although the policy answers it is a person's."""
 
 
 class Ground(Protocol):
@@ -310,7 +313,9 @@ class Sidecar:
     async def _look(self) -> ScreenSeen:
         reading = await self.read()
         answer = None
-        if reading.dialog is not None:
+        # What the client's hook answers may be drawn for a moment; a key would come late, and stay in the input box.
+        by_hook = self.driver.capabilities.permission_hook and reading.blocked in ANSWERED_BY_HOOK
+        if reading.dialog is not None and not by_hook:
             answer = self.driver.answer(reading.dialog, self.facts.agent.dialogs)
         return ScreenSeen(reading, answer)
 

@@ -72,6 +72,8 @@ class Person(threading.Thread):
     def run(self) -> None:
         states = list(STATES)
         self.random.shuffle(states)
+        # There is nothing to summarise before the first turns.
+        states.sort(key=lambda state: state is situations.compacting)
         try:
             while self.left:
                 state = states.pop(0)

@@ -1,164 +1,145 @@
-"""Dialogs are answered as the team file says, or shown at once; what only looks like a dialog gets no key."""
+"""Dialogs are answered as the team file says and by nothing else; a stop without a signal is held back once."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.delivery import situations
-from tests.e2e.delivery.crew import Crew, token
-from tests.support.fleet import Json
+from tests.e2e.delivery.crew import Crew
 
 pytest_plugins = ("tests.e2e.delivery.fixtures",)
+pytestmark = pytest.mark.clients("sim", "claude")
 
-SCREENS = Path(__file__).parent.parent / "drivers" / "screens"
-SHOWN = ("permission_bash_120", "plan_dialog_byp", "askuser_1", "bypass_dialog_80x24", "api_key_dialog")
-PROMPTLY = 2.0
-"""Seconds from the client's own word to the state that `ps` shows, on a loaded machine too."""
-EVERYTHING = {
-    "plan": "approve",
-    "permission": "approve",
-    "bypass": "accept",
-    "trust": "accept",
-    "apikey": "accept",
-    "mcp": "accept",
-    "settings": "accept",
-    "resume": "accept",
-}
+DIALOG = """\
+ Claude has written up a plan and is ready to execute. Would you like to
+ proceed?
+
+ ❯ 1. Yes, and bypass permissions
+   2. Yes, manually approve edits
+   3. Tell Claude what to change
+      shift+tab to approve with this feedback
+
+ ctrl+g to edit in  Vim  · ~/.claude/plans/x.md
+"""
+HELD = "nobody knows whether you are done"
 
 
 def declare(crew: Crew) -> None:
-    """Answered by policy: pat (who bypasses permissions), del (who refuses); asked: ask (bypassing), amy."""
+    """Bypassing with plans approved; planning and asking with none; permissions approved, and denied; signalling."""
     make = crew.client.agent
-    bypass = {"permission_mode": "bypassPermissions"}
-    said = {"responses": [{"pattern": {"type": "any"}, "response": screen("permission_bash_120")}]}
-    agents = [make("pat", dialogs=EVERYTHING, **bypass, scenario=said)]
-    if crew.client.name != "claudeless":
-        agents = [
-            make("pat", dialogs=EVERYTHING, **bypass),
-            make("ann", dialogs={"permission": "approve"}),
-            make("dan", dialogs={"permission": "deny", "question": "deny"}),
-            make("ask", **bypass),
-            make("amy"),
+    allowed = {"permissions": {"allow": ["Bash"]}}
+    everything = {"plan": "approve", "permission": "approve"}
+    crew.write(
+        [
+            make("byp", permission_mode="bypassPermissions", dialogs={"plan": "approve"}),
+            make("pam", permission_mode="plan"),
+            make("yes", dialogs=everything, **allowed),
+            make("no", dialogs={"permission": "deny"}),
+            make("sig", stop="signal", **allowed),
         ]
-    crew.write(agents)
+    )
 
 
-def screen(name: str) -> str:
-    """The text of a captured screen."""
-    (path,) = SCREENS.rglob(f"{name}.txt")
-    return path.read_text(encoding="utf-8").strip("\n")
-
-
-def plans(crew: Crew, handle: str) -> Path:
-    """Have an agent in plan mode hand in a plan, and touch a file afterwards; the file."""
-    while not crew.shows(handle, "plan mode on"):
-        before = crew.rows(handle)
-        crew.press(handle, "BTab")
-        crew.until(lambda seen=before: crew.rows(handle) != seen, "another mode")  # type: ignore[misc]
-    path = situations.fresh(crew, "built")
-    crew.type(handle, f"[[plan # Build it]] [[tool ExitPlanMode {{}}]] [[bash touch {path.name}]]")
+def write(crew: Crew, handle: str) -> situations.Path:
+    """Let the agent write a file outside what it may; returns the path."""
+    path = situations.fresh(crew, "written")
+    crew.type(handle, f"[[tool Write {json.dumps({'file_path': str(path), 'content': 'x'})}]]")
     return path
 
 
-def delay(crew: Crew, handle: str, blocked: str) -> float:
-    """Seconds from the hook that told of the last dialog to the state that followed from it."""
-    state = [r for r in crew.fleet.told(handle, "state") if r["blocked"] == blocked][-1]
-    hooks = [r["event"]["at"] for r in crew.fleet.told(handle, "decided") if told(r) == "PermissionRequest"]
-    return float(state["at"] - hooks[-1])
+def to_plan_mode(crew: Crew, handle: str) -> None:
+    """Press Shift+Tab until the status line says that it plans."""
+    for _ in range(5):
+        if crew.shows(handle, "plan mode on"):
+            return
+        status = crew.rows(handle)
+        crew.press(handle, "BTab")
+        crew.until(lambda before=status: crew.rows(handle) != before, "the mode changes")  # type: ignore[misc]
+    raise AssertionError("\n".join(crew.rows(handle)))
 
 
-def told(record: Json) -> str:
-    """The hook event that a record is about."""
-    return str(record["event"].get("news", {}).get("event", ""))
+def presses(crew: Crew, handle: str) -> int:
+    """How often the sidecar pressed keys at this agent's dialogs."""
+    return sum(a["type"] == "Press" for r in crew.fleet.told(handle, "decided") for a in r["actions"])
 
 
-def pressed(crew: Crew, handle: str) -> list[Json]:
-    """Keys that were decided on for a dialog."""
-    decided = crew.fleet.told(handle, "decided")
-    return [action for record in decided for action in record["actions"] if action["type"] == "Press"]
+def held(crew: Crew, handle: str) -> int:
+    """How often a stop of this agent was held back."""
+    texts = crew.client.prompts(str(crew.record(handle).session_id))
+    return sum(HELD in text for text in texts)
 
 
-@pytest.mark.clients("sim", "claude")
-def test_a_plan_that_is_approved_by_policy_goes_on_in_bypass_mode(crew: Crew) -> None:
-    path = plans(crew, "pat")
-    crew.until(path.exists, "the work after the plan")
-    crew.becomes("pat", "idle")
-    assert crew.shows("pat", "bypass permissions on")
+def test_an_approved_plan_in_a_bypassing_agent_goes_on_bypassing(crew: Crew) -> None:
+    path = situations.fresh(crew, "made")
+    to_plan_mode(crew, "byp")
+    crew.type("byp", f"[[plan # The plan]] [[tool ExitPlanMode {{}}]] [[bash touch {path.name}]]")
+    crew.until(path.exists, "the agent goes on without a question")
+    crew.becomes("byp", "idle")
+    assert crew.shows("byp", "bypass permissions on")
 
 
-@pytest.mark.clients("sim", "claude")
-def test_a_plan_that_is_asked_for_is_shown_at_once_with_its_text(crew: Crew) -> None:
-    path = plans(crew, "ask")
-    crew.becomes("ask", "blocked: plan")
-    assert delay(crew, "ask", "plan") < PROMPTLY
-    row = crew.fleet.agent("ask")
-    assert (row["state"], row["blocked"]) == ("blocked", "plan")
-    assert "Build it" in crew.fleet.run("why", "ask").out
+def test_a_plan_that_should_be_asked_is_shown_and_left_alone(crew: Crew) -> None:
+    with situations.plan(crew, "pam"):
+        row = crew.fleet.agent("pam")
+        assert (row["state"], row["blocked"]) == ("blocked", "plan")
+        assert presses(crew, "pam") == 0
+
+
+def test_a_permission_that_should_be_asked_is_shown_and_left_alone(crew: Crew) -> None:
+    with situations.permission(crew, "sig"):
+        row = crew.fleet.agent("sig")
+        assert (row["state"], row["blocked"]) == ("blocked", "permission")
+        assert presses(crew, "sig") == 0
+
+
+def test_an_approved_permission_opens_no_dialog(crew: Crew) -> None:
+    path = write(crew, "yes")
+    crew.until(path.exists, "it is written")
+    crew.becomes("yes", "idle")
+    assert presses(crew, "yes") == 0
+
+
+def test_a_denied_permission_is_told_to_the_model(crew: Crew) -> None:
+    path = write(crew, "no")
+    crew.until(lambda: crew.shows("no", "Denied by PermissionRequest hook"), "the denial shows")
+    crew.becomes("no", "idle")
     assert not path.exists()
-    crew.press("ask", "1")
-    crew.until(path.exists, "the work after a person's approval")
-    assert crew.shows("ask", "bypass permissions on")
+    assert presses(crew, "no") == 0
 
 
-@pytest.mark.clients("sim", "claude")
-def test_a_permission_that_is_asked_for_is_shown_at_once_with_its_command(crew: Crew) -> None:
-    path = situations.fresh(crew, "touched")
-    crew.type("amy", f"[[bash touch {path.name}]]")
-    crew.becomes("amy", "blocked: permission")
-    assert delay(crew, "amy", "permission") < PROMPTLY
-    assert f"touch {path.name}" in crew.fleet.run("why", "amy").out
-    assert f"touch {path.name}" in crew.fleet.run("ps").out
-    assert not path.exists()
-    crew.press("amy", "1")
-    crew.until(path.exists, "the command after a person's answer")
-
-
-@pytest.mark.clients("sim", "claude")
-def test_permissions_are_given_and_refused_by_policy(crew: Crew) -> None:
-    given, refused = situations.fresh(crew, "given"), situations.fresh(crew, "refused")
-    crew.type("ann", f"[[bash touch {given.name}]]")
-    crew.type("dan", f"[[bash touch {refused.name}]] [[say I looked for another way]]")
-    crew.until(given.exists, "the command that was permitted")
-    crew.until(lambda: crew.shows("dan", "I looked for another way"), "the turn goes on after the refusal")
-    assert not refused.exists()
-    crew.becomes("dan", "idle")
-
-
-@pytest.mark.clients("sim", "claude")
-def test_a_question_that_is_refused_by_policy_opens_no_dialog(crew: Crew) -> None:
-    crew.type("dan", f"[[tool AskUserQuestion {json.dumps(situations.QUESTION)}]] [[say I decided myself]]")
-    crew.until(lambda: crew.shows("dan", "I decided myself"), "the turn goes on")
-    assert not [r for r in crew.fleet.told("dan", "state") if r["blocked"] == "question"]
-
-
-@pytest.mark.clients("sim", "claude")
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_dialog_that_a_tool_or_a_reply_shows_gets_no_key(crew: Crew, name: str) -> None:
-    before = len(pressed(crew, "pat"))
+def test_a_pane_that_only_displays_a_dialog_gets_no_key(crew: Crew) -> None:
+    shown = crew.fleet.root / "captured.txt"
+    shown.write_text(DIALOG, encoding="utf-8")
+    before = presses(crew, "yes")
     gate = situations.fresh(crew, "gate")
-    (crew.fleet.root / "shown.txt").write_text(screen(name) + "\n", encoding="utf-8")
-    end = token()
-    crew.type("pat", f"[[bash tail -5 shown.txt; until [ -e {gate.name} ]; do sleep 0.1; done]] [[say {end}]]")
-    crew.becomes("pat", "busy")
-    crew.until(lambda: gate.name in "".join(crew.rows("pat")), "the tool runs")
-    crew.arrives(crew.drop("amy", "time goes by"))
+    crew.type("yes", f"[[bash cat {shown.name}; until [ -e {gate.name} ]; do sleep 0.1; done]]")
+    crew.becomes("yes", "busy")
+    crew.until(lambda: crew.shows("yes", gate.name), "the tool runs")
     gate.touch()
-    crew.until(lambda: crew.shows("pat", end), "the tool has ended")
-    crew.arrives(crew.drop("pat", f"[[say {screen(name)}\n\n{end}]]"))
-    crew.becomes("pat", "idle")
-    assert crew.draft("pat") is None
-    assert len(pressed(crew, "pat")) == before
-    assert not [r for r in crew.fleet.told("pat", "state") if r["blocked"]]
+    crew.becomes("yes", "idle")
+    # The whole of it, as the model's own last words.
+    crew.type("yes", "[[say " + " ".join(DIALOG.split("\n")[3:6]) + "]]")
+    crew.until(lambda: crew.shows("yes", "● 1. Yes") or crew.shows("yes", "❯ 1. Yes"), "the reply shows")
+    crew.becomes("yes", "idle")
+    message_id = crew.send("yes", "still there?")
+    crew.arrives(message_id)
+    assert presses(crew, "yes") == before
+    assert crew.draft("yes") is None
 
 
-@pytest.mark.clients("claudeless")
-def test_a_dialog_that_a_reply_of_claudeless_shows_gets_no_key(crew: Crew) -> None:
-    before = len(pressed(crew, "pat"))
-    crew.arrives(crew.drop("pat", f"show me a dialog {token()}"))
-    crew.until(lambda: crew.shows("pat", "Do you want to proceed?"), "the reply")
-    crew.becomes("pat", "idle")
-    assert crew.draft("pat") in (None, "")
-    assert len(pressed(crew, "pat")) == before
+def test_a_stop_without_a_signal_is_held_back_once(crew: Crew) -> None:
+    before = held(crew, "sig")
+    crew.type("sig", "[[say all done]]")
+    crew.until(lambda: held(crew, "sig") == before + 1, "the stop is held back")
+    crew.becomes("sig", "idle")
+    assert held(crew, "sig") == before + 1
+
+
+def test_a_stop_after_a_signal_is_let_go(crew: Crew) -> None:
+    before = held(crew, "sig")
+    crew.type("sig", "[[bash nbs-fleet signal complete tested]] [[say all done]]")
+    crew.until(lambda: crew.record("sig").signal == "complete", "the signal is known")
+    crew.becomes("sig", "idle")
+    assert held(crew, "sig") == before

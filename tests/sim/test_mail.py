@@ -112,9 +112,14 @@ def test_a_deleted_inbox_is_deaf_from_then_on(begin: Begin, tmp_path: Path) -> N
     settings = armed(inbox)
     del settings["hooks"]["SessionStart"]
     client = begin(settings=settings)
-    # The watch is known to be there once it has brought something.
-    drop(inbox, "0", "id-0")
-    client.until(lambda: client.ended() == 1)
+    # The watch is known to be there once it has brought something; what lay there before it began, it never brings.
+    numbers = iter(range(10_000))
+
+    def brought() -> bool:
+        drop(inbox, f"try-{next(numbers):04}", "x")
+        return client.ended() > 0
+
+    client.until(brought)
     shutil.rmtree(inbox)
     inbox.mkdir()
     drop(inbox, "1", "id-1")

@@ -1,0 +1,142 @@
+"""Chats and events of a running team: who is noticed of what, what an agent registers, what a person asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleet import Fleet
+
+QUICK = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
+
+
+def talkers(fleet: Fleet, *handles: str, **keys: object) -> None:
+    """Agents that share the chat `live` and a bus, up and idle."""
+    agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}") for handle in handles]
+    fleet.write_team(agents, chats=["live"], bus=[".nbs/events"], sidecar={**QUICK, **keys})
+    up = fleet.up()
+    assert up.code == 0, str(up)
+    fleet.all_idle()
+
+
+def noticed(fleet: Fleet, handle: str) -> list[str]:
+    """The summaries of the notices an agent got."""
+    return [line["summary"] for line in fleet.told(handle, "noticed")]
+
+
+def unread(fleet: Fleet, handle: str) -> dict[str, int]:
+    found = fleet.agent(handle)["unread"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_mention_wakes_whom_it_names_and_reaches_it(fleet: Fleet) -> None:
+    talkers(fleet, "ana", "bo")
+    fleet.run("chat", "send", "live", "maria", "good morning @bo")
+    fleet.until(lambda: bool(noticed(fleet, "bo")), within=60, what="bo is noticed")
+    fleet.wait(lambda ps: all(a["queued"] == 0 for a in ps["agents"]), within=60)
+    assert noticed(fleet, "bo")[0].startswith("1 unread in live (maria)")
+    # The chat is ana's too; the mention is not.
+    fleet.until(lambda: bool(noticed(fleet, "ana")), within=60, what="ana is noticed")
+    assert not any("chat-mention" in summary for summary in noticed(fleet, "ana"))
+    session = fleet.agent("bo")["session_id"]
+    assert any("unread in live" in prompt for prompt in fleet.client.prompts(session))
+    assert not any("good morning" in prompt for prompt in fleet.client.prompts(session))
+
+
+@pytest.mark.clients("sim", "claude")
+def test_a_chat_that_the_agent_unregisters_is_watched_no_more_and_one_it_registers_is(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    other = fleet.root / ".nbs" / "side.chat"
+    fleet.run("chat", "create", str(other))
+    fleet.run("send", "ana", r"[[say \nbs-register-chat .nbs/side.chat]]", "--wait")
+    fleet.until(lambda: str(other) in registry(fleet, "ana"), within=60, what="the chat is registered")
+    fleet.run("chat", "send", str(other), "maria", "psst")
+    fleet.until(lambda: unread(fleet, "ana").get("side") == 1, within=60, what="it is watched")
+    fleet.run("send", "ana", r"[[say \nbs-unregister-chat .nbs/side.chat]]", "--wait")
+    fleet.until(lambda: "side" not in unread(fleet, "ana"), within=60, what="it is watched no more")
+
+
+@pytest.mark.clients("sim", "claude")
+def test_ordinary_output_registers_nothing(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    before = registry(fleet, "ana")
+    fleet.run(
+        "send",
+        "ana",
+        r"[[bash echo '\nbs-register-chat .nbs/x.chat']] [[say as `\nbs-register-chat y` shows]]",
+        "--wait",
+    )
+    fleet.all_idle()
+    assert registry(fleet, "ana") == before
+
+
+@pytest.mark.clients("sim")
+def test_the_control_inbox_is_obeyed_at_once_and_a_path_outside_is_refused(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    inbox = fleet.root / ".nbs" / "control-inbox-ana"
+    with inbox.open("a") as file:
+        file.write("# a comment\nregister-chat /etc/passwd\nregister-chat .nbs/late.chat\n")
+    fleet.until(lambda: "late.chat" in registry(fleet, "ana"), within=30, what="it is registered")
+    assert "passwd" not in registry(fleet, "ana")
+    assert any("passwd" in str(line) for line in fleet.told("ana", "control refused"))
+
+
+@pytest.mark.clients("sim")
+def test_a_query_shows_the_screen_in_the_chat(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    fleet.run("chat", "send", "live", "maria", "@ana?")
+    fleet.until(lambda: "session output for ana" in fleet.run("chat", "read", "live").out, what="the screen is shown")
+    assert not list((fleet.root / ".nbs" / "events").glob("*chat-query*"))
+
+
+@pytest.mark.clients("sim")
+def test_a_paused_team_is_left_in_peace_until_it_goes_on(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    assert fleet.run("pause").code == 0
+    fleet.wait(lambda ps: "paused" in ps["agents"][0]["detail"])
+    fleet.run("send", "ana", "hello")
+    fleet.wait(lambda ps: ps["agents"][0]["queued"] == 1)
+    fleet.kill_supervisor()
+    fleet.wait(lambda ps: ps["supervisor"]["state"] == "running" and ps["agents"][0]["queued"] == 1, within=60)
+    assert fleet.run("resume").code == 0
+    fleet.wait(lambda ps: ps["agents"][0]["queued"] == 0, within=60)
+
+
+@pytest.mark.clients("sim")
+def test_a_standup_is_posted_by_the_clock(fleet: Fleet) -> None:
+    fleet.write_team(
+        [fleet.client.agent("ana", prompt_text="hello")], chats=["live"], standup={"every": "3s", "chat": "live"}
+    )
+    fleet.up()
+    fleet.run("chat", "send", "live", "maria", "something new")
+    fleet.until(lambda: "sidecar: Check-in" in fleet.run("chat", "read", "live").out, what="a standup")
+
+
+@pytest.mark.clients("sim")
+def test_a_full_bucket_of_decisions_is_one_checkpoint(fleet: Fleet) -> None:
+    fleet.write_team(
+        [fleet.client.agent("ana", prompt_text="hello")],
+        bus=[".nbs/events"],
+        pythia={"every": 2, "agent": "ana", "bus": ".nbs/events"},
+        sidecar=QUICK,
+    )
+    fleet.up()
+    fleet.all_idle()
+    for number in range(3):
+        done = fleet.run("bus", "publish", ".nbs/events", "scribe", "decision-logged", "normal", f"D-{number}")
+        assert done.code == 0, str(done)
+    fleet.until(lambda: bool(checkpoints(fleet)), what="a checkpoint")
+    fleet.until(lambda: bool(noticed(fleet, "ana")), what="ana is noticed of it")
+    fleet.kill_supervisor()
+    fleet.wait(lambda ps: ps["supervisor"]["state"] == "running", within=60)
+    assert len(checkpoints(fleet)) == 1
+
+
+def checkpoints(fleet: Fleet) -> list[Path]:
+    return list((fleet.root / ".nbs" / "events").glob("*pythia-checkpoint*"))
+
+
+def registry(fleet: Fleet, handle: str) -> str:
+    return (fleet.root / ".nbs" / f"control-registry-{handle}").read_text()
