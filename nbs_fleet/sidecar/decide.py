@@ -39,6 +39,12 @@ ANSWER_LIMIT = 3
 ANSWER_PAUSE = 3.0
 """Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
 
+HOOK_SECONDS = 12.0
+"""A dialog that a hook answers by policy is left to it for so long: more than the client waits for its hook."""
+
+HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
+"""The dialogs that hooks answer, where the client lets them."""
+
 Step = tuple[Mind, tuple[Action, ...]]
 
 
@@ -84,6 +90,7 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case Ticked():
             # A dialog that was answered and does not go away is looked at again, and then shown to a person.
             overdue = bool(mind.answered) and 0.0 <= now.mono - mind.pressed_at - ANSWER_PAUSE < 1.0
+            overdue |= bool(mind.asked) and now.mono >= mind.asked_at + HOOK_SECONDS
             return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll else ())
         case delivery.Typed():
             post, asked = delivery.receive(mind.post, event, now.mono)
@@ -118,6 +125,9 @@ def _hook(mind: Mind, event: HookSeen, now: Moment) -> Step:
     mind = replace(mind, post=post)
     if event.news.subagent:
         return mind, acts
+    if event.news.answer in ("allow", "deny"):
+        # The next one may look the same.
+        mind = replace(mind, asked="")
     if not _repeats(mind, event):
         mind = replace(mind, hook=event.news, hook_at=event.at)
     if event.news.prompt is not None:
@@ -148,12 +158,18 @@ def _screen(mind: Mind, event: ScreenSeen, now: Moment) -> Step:
     mind = replace(mind, screen=event.reading, screen_at=now.wall, looking=False, look_again=False)
     dialog = event.reading.dialog
     if dialog is None or event.answer is None:
-        return _look(mind, wanted=again)
+        return _look(replace(mind, asked=""), wanted=again)
     mark = f"{dialog.kind}:{dialog.text}"
+    if mind.watching.capabilities.permission_hook and dialog.kind in HOOKED:
+        if mind.asked != mark:
+            mind = replace(mind, asked=mark, asked_at=now.mono)
+        if now.mono < mind.asked_at + HOOK_SECONDS:
+            # A key on top of the hook's answer would end up in the input box.
+            return _look(mind, wanted=again)
     too_soon = mark in mind.answered and now.mono < mind.pressed_at + ANSWER_PAUSE
     if mind.pressing or too_soon or mind.answered.count(mark) >= ANSWER_LIMIT:
         return _look(mind, wanted=again)
-    mind = replace(mind, pressing=True, pressed_at=now.mono, answered=(*mind.answered, mark)[-20:])
+    mind = replace(mind, pressing=True, pressed_at=now.mono, asked="", answered=(*mind.answered, mark)[-20:])
     return mind, (Press(event.answer, dialog.text),)
 
 
@@ -212,7 +228,10 @@ def _detail(mind: Mind, reading: Reading, state: AgentState) -> str:
 def _answers(mind: Mind, now: Moment) -> bool:
     """Whether the dialog on the screen is being answered by us, or was a moment ago and may just not be redrawn yet."""
     dialog = mind.screen.dialog
-    if dialog is None or f"{dialog.kind}:{dialog.text}" not in mind.answered[-1:]:
+    mark = f"{dialog.kind}:{dialog.text}" if dialog is not None else ""
+    if mark and mark == mind.asked:
+        return True
+    if not mark or mark not in mind.answered[-1:]:
         return False
     return mind.pressing or now.mono < mind.pressed_at + ANSWER_PAUSE
 
@@ -275,7 +294,14 @@ def _act(mind: Mind, now: Moment) -> Step:
     rules = mind.watching.notices
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
-    wakes = (delivery.wake(post, view, now.mono), stuck.due, notices.wake(noticed, desk, rules, now.mono), answered)
+    asked = mind.asked_at + HOOK_SECONDS if mind.asked else None
+    wakes = (
+        delivery.wake(post, view, now.mono),
+        stuck.due,
+        notices.wake(noticed, desk, rules, now.mono),
+        answered,
+        asked,
+    )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
     mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)
     return mind, (*sent, *remedies, *((notify,) if notify is not None else ()))

@@ -55,6 +55,9 @@ class Mind(Struct, frozen=True):
     acknowledged: bool = False
     looking: bool = False
     look_again: bool = False
+    asked: str = ""
+    """The dialog on the screen that the client's own hook answers by policy, and since when (monotonic)."""
+    asked_at: float = 0.0
     pressing: bool = False
     pressed_at: float = 0.0
     answered: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ import pytest
 from nbs_fleet.model import MessageKind, Outcome, Priority, ProcId
 from tests.e2e.delivery import situations
 from tests.e2e.delivery.crew import Crew, token
-from tests.support.fleet import Fleet
+from tests.support.fleet import Fleet, Json
 
 HANDLES = ("ana", "bo", "cy", "di")
 SIZES = (1, 60, 60, 60, 300, 300, 2_000, 2_000, 9_000, 30_000, 100_000)
@@ -49,7 +49,7 @@ def big(fleet: Fleet) -> Crew:
 
 def bring_up(crew: Crew, way: str) -> None:
     """Four agents whose messages go by mail, or by keys."""
-    fields = {"permissions": {"allow": ["Bash"]}}
+    fields: Json = {"permissions": {"allow": ["Bash"]}}
     if way == "keys":
         fields["sidecar"] = {"delivery": "keys"}
     if crew.client.name == "sim":

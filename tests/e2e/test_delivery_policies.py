@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -42,22 +43,11 @@ def declare(crew: Crew) -> None:
     )
 
 
-def write(crew: Crew, handle: str) -> situations.Path:
+def write(crew: Crew, handle: str) -> Path:
     """Let the agent write a file outside what it may; returns the path."""
     path = situations.fresh(crew, "written")
     crew.type(handle, f"[[tool Write {json.dumps({'file_path': str(path), 'content': 'x'})}]]")
     return path
-
-
-def to_plan_mode(crew: Crew, handle: str) -> None:
-    """Press Shift+Tab until the status line says that it plans."""
-    for _ in range(5):
-        if crew.shows(handle, "plan mode on"):
-            return
-        status = crew.rows(handle)
-        crew.press(handle, "BTab")
-        crew.until(lambda before=status: crew.rows(handle) != before, "the mode changes")  # type: ignore[misc]
-    raise AssertionError("\n".join(crew.rows(handle)))
 
 
 def presses(crew: Crew, handle: str) -> int:
@@ -73,8 +63,9 @@ def held(crew: Crew, handle: str) -> int:
 
 def test_an_approved_plan_in_a_bypassing_agent_goes_on_bypassing(crew: Crew) -> None:
     path = situations.fresh(crew, "made")
-    to_plan_mode(crew, "byp")
-    crew.type("byp", f"[[plan # The plan]] [[tool ExitPlanMode {{}}]] [[bash touch {path.name}]]")
+    crew.type(
+        "byp", f"[[tool EnterPlanMode {{}}]] [[plan # The plan]] [[tool ExitPlanMode {{}}]] [[bash touch {path.name}]]"
+    )
     crew.until(path.exists, "the agent goes on without a question")
     crew.becomes("byp", "idle")
     assert crew.shows("byp", "bypass permissions on")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbs_fleet.drivers.base import Capabilities, Dialog, Option, Reading, StateFile, Turns
+from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
 from nbs_fleet.model import AgentState, BlockedKind, Moment, Source
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
     Faulted,
     Flickered,
+    HookSeen,
     Look,
     Press,
     Pressed,
@@ -23,7 +24,7 @@ from nbs_fleet.sidecar.actions import (
     TitleSeen,
     TranscriptSeen,
 )
-from nbs_fleet.sidecar.decide import ANSWER_LIMIT, decide
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, decide
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 
@@ -148,6 +149,39 @@ def test_nobody_is_called_to_a_dialog_that_is_being_answered_unless_it_stays() -
     assert Look() in run.tell(Ticked(), after=0.0)
     run.tell(ScreenSeen(TRUST))
     assert run.report.state == "blocked"
+
+
+PLAN = Reading(
+    AgentState.BLOCKED,
+    blocked=BlockedKind.PLAN,
+    dialog=Dialog(BlockedKind.PLAN, "proceed?", (Option("Yes, and bypass permissions", "1"),), 0),
+)
+HOOKS = Capabilities(state_file=True, title=True, permission_hook=True)
+
+
+def test_a_dialog_that_a_hook_answers_gets_no_key_and_calls_nobody() -> None:
+    run = Run(can=HOOKS)
+    run.tell(ScreenSeen(IDLE), ScreenSeen(PLAN, ("1",)), ScreenSeen(PLAN, ("1",)), ScreenSeen(IDLE))
+    assert not [a for a in run.actions if isinstance(a, Press)]
+    assert run.report.state == "idle"
+
+
+def test_a_hook_that_does_not_answer_leaves_the_dialog_to_the_keys() -> None:
+    run = Run(can=HOOKS)
+    run.tell(ScreenSeen(PLAN, ("1",)))
+    assert run.mind.wake_at == run.now + HOOK_SECONDS
+    run.now = run.mind.wake_at
+    assert Look() in run.tell(Ticked(), after=0.0)
+    assert Press(("1",), "proceed?") in run.tell(ScreenSeen(PLAN, ("1",)))
+
+
+def test_the_time_a_hook_has_begins_anew_with_the_next_dialog_of_the_same_words() -> None:
+    run = Run(can=HOOKS)
+    answered = HookNews("PermissionRequest", Reading(AgentState.BUSY), answer="allow")
+    run.tell(ScreenSeen(PLAN, ("1",)))
+    run.tell(HookSeen(answered, 1.0), after=HOOK_SECONDS - 1)
+    run.tell(ScreenSeen(PLAN, ("1",)), after=2.0)
+    assert not [a for a in run.actions if isinstance(a, Press)]
 
 
 def test_a_dialog_that_does_not_go_away_is_left_to_a_person() -> None:
