@@ -17,7 +17,10 @@ from tests.support.fleet import Fleet
 
 CLIENTS = ("sim", "claudeless", "claude")
 IN_CI = os.environ.get("CI") == "true"
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup make test` ignores it, and so would all that tests start
+# Run by `nohup`, or in the background of a script, signals are ignored here, and so they would be in all that tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["NBS_FLEET_CLIENTS"] = str(cache())  # found now: HOME is another one later
 REPORT = pytest.StashKey[dict[str, pytest.TestReport]]()
 
