@@ -218,17 +218,18 @@ class Mailbox:
         files = ((name, os.path.join(self.paths.claimed, file)) for name, file in taken)
         return tuple(name for name, path in files if 0 < stamp(path, "st_ctime_ns") < started)
 
-    def begin_typing(self, identity: str) -> None:
-        """Note that from now on this message may stand in the client's input box."""
-        write_atomic(self._typing, identity)
+    def note_typing(self, identity: str, *, entered: bool = False) -> None:
+        """Note that from now on this message may stand in the client's input box, or was submitted there."""
+        write_atomic(self._typing, f"{identity} {'entered' if entered else 'pasted'}")
 
-    def typing(self) -> str | None:
-        """The message that was typed last into the present client; None if there was none."""
-        if stamp(self._typing, "st_mtime_ns") <= stamp(self.paths.launch, "st_mtime_ns"):
-            return None
-        with suppress(FleetError):
-            return read_text(self._typing, 1000)
-        return None
+    def typed_last(self) -> tuple[str, bool]:
+        """The message that was typed last into the present client, and whether it was submitted; ("", False) if none."""
+        noted = ""
+        if stamp(self._typing, "st_mtime_ns") > stamp(self.paths.launch, "st_mtime_ns"):
+            with suppress(FleetError):
+                noted = read_text(self._typing, 1000) or ""
+        identity, _, how = noted.partition(" ")
+        return identity, how == "entered"
 
     def ring(self) -> bool:
         """Ring the bell: a client that watches `mail/` notices a removed file at once, a new one only later.

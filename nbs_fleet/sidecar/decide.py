@@ -106,7 +106,8 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
 
 def _state_file(mind: Mind, event: StateFileSeen, now: Moment) -> Step:
     changed = _summary(mind.file) != _summary(event.file)
-    mind = replace(mind, file=event.file, file_at=now.wall)
+    # What only was read again is as old as it was.
+    mind = replace(mind, file=event.file, file_at=now.wall if changed or not mind.file_at else mind.file_at)
     if event.file is not None and event.file.reading.state is AgentState.BUSY:
         mind = replace(mind, failure=None)
     ended = changed and event.file is not None and event.file.reading.state is AgentState.IDLE

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from nbs_fleet.model import AgentState, MessageKind, Outcome
 from nbs_fleet.sidecar.parcels import (
+    FROZEN,
+    HIDDEN,
     REFUSALS,
     Carried,
     Counted,
@@ -45,8 +47,8 @@ BELLS = 5
 """Rings after which mail counts as not armed."""
 PROOF_SECONDS = 10.0
 """How long typed text may take to be acknowledged before Enter is pressed once more."""
-RETRY_SECONDS = 15.0
-"""The pause after a try that failed before anything was typed."""
+RETRY_SECONDS = 5.0
+"""The pause after a try that failed."""
 REFUSED_SECONDS = 3.0
 """The pause after a try that was refused by what was on the screen."""
 CONFIRM_SECONDS = 5.0
@@ -60,6 +62,8 @@ __all__ = [
     "BELLS",
     "BELL_SECONDS",
     "CONFIRM_SECONDS",
+    "FROZEN",
+    "HIDDEN",
     "LIMBO_SECONDS",
     "PROBE_SECONDS",
     "PROOF_SECONDS",
@@ -113,9 +117,9 @@ def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostA
         case Typed(id=message_id, result="taken"):
             return _proved(post, Proved(message_id, "the input box was emptied"), now)
         case Typed():
-            return _put(post, event.id, lambda p: _typed(p, event.result, now)), ()
+            return _put(post, event.id, lambda p: _typed(p, event, now)), ()
         case Renewed():
-            return _renewed(post, event)
+            return _renewed(_counted(post, Counted(event.found), now), event, now)
         case Sought():
             return _sought(post, event, now)
         case _:
@@ -137,6 +141,9 @@ def _proved(post: Post, event: Proved, now: float) -> tuple[Post, tuple[PostActi
     parcel = find(post, event.id)
     if parcel is None:
         return post, ()
+    if not event.final and parcel.seeking:
+        # It may have been told to a client that is dead: what is sought decides.
+        return post, ()
     if not event.final:
         heard = replace(parcel, heard=parcel.heard or event.proof, since=now, typing=False, typed=False, held=False)
         return _put(post, event.id, lambda _: heard), ()
@@ -145,24 +152,27 @@ def _proved(post: Post, event: Proved, now: float) -> tuple[Post, tuple[PostActi
     return replace(post, parcels=rest), (Finish(event.id, Outcome.DELIVERED, rung, event.proof),)
 
 
-def _typed(parcel: Parcel, result: str, now: float) -> Parcel:
+def _typed(parcel: Parcel, event: Typed, now: float) -> Parcel:
     if parcel.heard:
         # Its proof overtook it.
         return parcel
-    if result == "sent":
+    if event.result == "sent":
         return replace(parcel, typing=False, typed=True, since=now, note="")
-    # A refused try costs nothing: nothing was typed.
-    pause = REFUSED_SECONDS if result in REFUSALS else RETRY_SECONDS
-    return replace(parcel, typing=False, wait_until=now + pause, note=result)
+    # A refused try costs nothing.
+    pause = REFUSED_SECONDS if event.result in REFUSALS else RETRY_SECONDS
+    pasted = event.pasted or parcel.pasted
+    return replace(parcel, typing=False, pasted=pasted, wait_until=now + pause, note=event.result)
 
 
-def _renewed(post: Post, event: Renewed) -> tuple[Post, tuple[PostAction, ...]]:
+def _renewed(post: Post, event: Renewed, now: float) -> tuple[Post, tuple[PostAction, ...]]:
     """Whatever waits may have arrived already: that is looked for before anything is sent again."""
     parcels = tuple(
         replace(
             p,
             typing=False,
-            typed=False,
+            typed=p.message.id == event.entered,
+            since=now if p.message.id == event.entered else p.since,
+            pasted=p.message.id == event.pasted,
             entered=False,
             held=False,
             heard="",
@@ -203,8 +213,8 @@ def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "hook", 
     """
     message = parcel.message
     interrupts = message.interrupt and view.state is AgentState.BUSY
-    may_type = _may_type(post.means, view, interrupt=interrupts)
-    if message.kind is MessageKind.COMMAND or interrupts or post.means.keys_only:
+    may_type = _may_type(post.means, view, interrupt=interrupts, pasted=parcel.pasted)
+    if message.kind is MessageKind.COMMAND or interrupts or post.means.keys_only or parcel.pasted:
         return "keys" if may_type else "wait"
     if post.means.mail and post.armed:
         return "mail"
@@ -215,10 +225,11 @@ def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "hook", 
     return "keys" if may_type else "wait"
 
 
-def _may_type(means: Means, view: View, *, interrupt: bool) -> bool:
+def _may_type(means: Means, view: View, *, interrupt: bool, pasted: bool) -> bool:
     if not view.ready:
         return False
-    if view.state is AgentState.IDLE or (view.draft and means.stash):
+    # The draft may be ours; a look decides.
+    if view.state is AgentState.IDLE or (view.draft and (means.stash or pasted)):
         return True
     return interrupt and view.state is AgentState.BUSY
 

@@ -22,6 +22,8 @@ class Parcel(Struct, frozen=True):
     since: float = 0.0
     typing: bool = False
     typed: bool = False
+    pasted: bool = False
+    """Its text may stand in the input box: only keys can take it further, until another client runs."""
     entered: bool = False
     """Enter was pressed a second time."""
     held: bool = False
@@ -92,21 +94,34 @@ class Proved(Struct, frozen=True, tag=True):
     final: bool = True
 
 
-REFUSALS = ("busy", "draft", "dialog", "copy mode", "the client does not read its keyboard")
-"""Why nothing was typed, as seen on the screen and at the terminal."""
+FROZEN = "the client does not read its keyboard"
+HIDDEN = "pasted, and the client does not show it"
+REFUSALS = ("busy", "draft", "dialog", "copy mode", FROZEN, HIDDEN)
+"""Why nothing was submitted, as seen on the screen and at the terminal."""
 
 
 class Typed(Struct, frozen=True, tag=True):
-    """What came of typing: `sent`, `taken` (the box was emptied), one of REFUSALS, `gone`, or an error."""
+    """What came of typing: `sent`, `taken` (the box was emptied), one of REFUSALS, `gone`, or an error.
+
+    `pasted`: whatever went wrong, the text may be in the input box.
+    """
 
     id: str
     result: str
+    pasted: bool = False
 
 
 class Renewed(Struct, frozen=True, tag=True):
-    """A sidecar begins. `orphans`: what a client took that is dead now; whether it was used is undecided."""
+    """A sidecar begins with the files as they are.
 
+    `orphans`: what a client took that is dead now; whether it was used is undecided. `pasted` and `entered`: the
+    message that the sidecar before this one typed last into this client, without and with its Enter.
+    """
+
+    found: tuple[tuple[Message, Place], ...]
     orphans: tuple[str, ...] = ()
+    pasted: str = ""
+    entered: str = ""
 
 
 class Sought(Struct, frozen=True, tag=True):

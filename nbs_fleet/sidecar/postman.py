@@ -19,7 +19,6 @@ from nbs_fleet.sidecar.delivery import Carried, PostEvent
 
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
-FROZEN = "the client does not read its keyboard"
 PLACEHOLDER = re.compile(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
 """What Claude Code 2.1.197 shows for a long paste."""
 
@@ -62,11 +61,17 @@ class Postman:
         self._transcripts, self._tell, self._now = transcripts, tell, now
         self._read_to: dict[str, int] = {}
 
-    def open(self) -> delivery.Counted:
+    def open(self) -> delivery.Renewed:
         """Put the folders in order after whatever ended the sidecar before, and count."""
         for token in self.mailbox.tidy():
             self._tell("token removed", token=token, why="no message waits under this id")
-        return self.count()
+        message_id, entered = self.mailbox.typed_last()
+        return delivery.Renewed(
+            self.count().found,
+            self.mailbox.orphans(),
+            pasted="" if entered else message_id,
+            entered=message_id if entered else "",
+        )
 
     def count(self) -> delivery.Counted:
         """The messages as they lie on disk now."""
@@ -164,7 +169,7 @@ class Postman:
                 result = "copy mode" if "copy mode" in error.message else error.message
         if result in ("sent", "taken"):
             self._told(message, "message typed", changed=self._typed_text(message)[1])
-        return delivery.Typed(action.id, result)
+        return delivery.Typed(action.id, result, pasted=self.mailbox.typed_last()[0] == action.id)
 
     def _typed_text(self, message: Message) -> tuple[str, tuple[str, ...]]:
         """What this client is given, and remarks on what was changed for it."""
@@ -178,10 +183,10 @@ class Postman:
         """Returns what `Typed` tells of it."""
         # What a hung client was sent it will read all at once: more of it would be a second copy.
         if not await self._until(self._has_read):
-            return FROZEN
+            return delivery.FROZEN
         reading = await self._keys.read()
         if await self._is_there(message, reading):
-            await self._keys.press("Enter")
+            await self._submit(message)
             return "sent"
         refused = _refusal(reading, interrupt=action.interrupt)
         if refused == "draft" and action.stash:
@@ -191,11 +196,11 @@ class Postman:
         elif refused:
             return refused
         typed, _ = self._typed_text(message)
-        self.mailbox.begin_typing(message.id)
+        self.mailbox.note_typing(message.id)
         await self._keys.write(typed)
         if not await self._sees(lambda r: self._is_ours(message, r.draft)):
-            return FROZEN if self._keys.unread() else "the pasted text did not show"
-        await self._keys.press("Enter")
+            return delivery.HIDDEN
+        await self._submit(message)
         if action.interrupt:
             await self._keys.press("Escape")
         # A command carries no id that could come back: that the client took it is all there is to see.
@@ -203,11 +208,15 @@ class Postman:
             return "taken"
         return "sent"
 
+    async def _submit(self, message: Message) -> None:
+        await self._keys.press("Enter")
+        self.mailbox.note_typing(message.id, entered=True)
+
     async def _is_there(self, message: Message, reading: Reading) -> bool:
         """Whether our text stands in the input box, from an earlier try or a supervisor that died over it."""
         if self._is_ours(message, reading.draft):
             return True
-        if self.mailbox.typing() != message.id or reading.draft or _refusal(reading, interrupt=True):
+        if self.mailbox.typed_last()[0] != message.id or reading.draft or _refusal(reading, interrupt=True):
             return False
         # It has been read by the client, and may be about to show.
         return await self._sees(lambda r: self._is_ours(message, r.draft))
@@ -222,7 +231,7 @@ class Postman:
         if message.kind is MessageKind.COMMAND:
             return draft.strip() == message.text.strip()
         placeholder = PLACEHOLDER.fullmatch(draft.strip()) is not None
-        return draft.startswith(f"[nbs:{message.id}]") or (placeholder and self.mailbox.typing() == message.id)
+        return draft.startswith(f"[nbs:{message.id}]") or (placeholder and self.mailbox.typed_last()[0] == message.id)
 
     async def _enter(self, message_id: str) -> PostEvent | None:
         """One more Enter, only if our own text is still in the box."""
@@ -234,6 +243,8 @@ class Postman:
                 reading = await self._keys.read()
                 if reading.blocked is BlockedKind.DRAFT and self._is_ours(message, reading.draft):
                     await self._keys.press("Enter")
+                elif message.kind is MessageKind.COMMAND and reading.state is AgentState.IDLE and not reading.draft:
+                    return delivery.Typed(message_id, "taken")
             except FleetError as error:
                 self._tell("key refused", id=message_id, error=error.message)
         return None

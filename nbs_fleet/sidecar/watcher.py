@@ -120,6 +120,8 @@ class Sidecar:
         self._transcript = self._places.transcript
         self._files = StateFiles(self._places.state_dir, run.proc, driver)
         self._watched: list[tuple[str, Callable[[str], None]]] = []
+        self._begun = False
+        """The first look was taken: until then it is not known what an earlier sidecar had begun."""
         self._lock = asyncio.Lock()
         self._post = Postman(
             Mailbox(run.paths),
@@ -189,10 +191,10 @@ class Sidecar:
         self._find_state_file()
         self._nbs_changed(PAUSE_FILE)
         self._agent_dir_changed("signal.json")
-        # What hooks said while nobody listened comes first, then the messages it may have proved.
-        self._spool_changed("")
+        # The messages come first, then what hooks said of them while nobody listened.
+        self._begun = True
         self._loop.post(self._post.open())
-        self._loop.post(delivery.Renewed(self._post.mailbox.orphans()))
+        self._spool_changed("")
         self._loop.post(Ticked(poll=True))
 
     def _watch(self, directory: str | None, callback: Callable[[str], None]) -> None:
@@ -229,6 +231,8 @@ class Sidecar:
         self._state_dir_changed("")
 
     def _spool_changed(self, _name: str) -> None:
+        if not self._begun:
+            return
         for seen in read_spool(self.driver, self.about.paths.spool):
             transcript = seen.news.transcript
             if transcript and transcript != self._transcript and not seen.news.subagent:
@@ -246,7 +250,7 @@ class Sidecar:
             self._heard(text)
 
     def _mail_changed(self, name: str) -> None:
-        if name.startswith(".") or name == "tok":
+        if name.startswith(".") or name == "tok" or not self._begun:
             return
         if self._post.mailbox.probe_taken():
             self._post.mailbox.clear_probe()

@@ -55,7 +55,8 @@ def test_a_person_who_answers_the_dialog_sets_the_agent_free(fleet: Fleet) -> No
     fleet.up()
     fleet.tmux("send-keys", "-t", fleet.agent("ana")["pane"], "1")
     session = fleet.agent("ana", fleet.all_idle())["session_id"]
-    assert fleet.client.prompts(session) == ["hello"]
+    # Ready means that the client has taken its prompt; it is written down a moment later.
+    fleet.until(lambda: fleet.client.prompts(session) == ["hello"], what="the prompt is in the conversation")
 
 
 def test_bypass_in_the_file_itself_is_consent_to_the_warning(fleet: Fleet) -> None:

@@ -118,6 +118,15 @@ def test_an_environment_is_read_in_the_middle_of_an_exec(started: list[subproces
         child.kill()
 
 
+def test_an_empty_environment_is_told_at_once(started: list[subprocess.Popen[str]]) -> None:
+    child = run(started, "echo up; exec env -i sleep 1000")
+    eventually(lambda: environ_of(child.pid) == {})
+    begin = time.monotonic()
+    for _ in range(10):
+        assert environ_of(child.pid) == {}
+    assert time.monotonic() - begin < 10, "each waited for the end of an exec"
+
+
 def test_a_moment_has_both_clocks_and_the_boot(table: Table) -> None:
     first, second = processes.moment(on=table), processes.moment(on=table)
     assert first.boot == second.boot != ""

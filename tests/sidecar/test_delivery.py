@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,11 @@ def after(post: d.Post, *events: d.PostEvent, now: float = 0.0) -> d.Post:
     for event in events:
         post, _ = d.receive(post, event, now)
     return post
+
+
+def renewed(post: d.Post, **more: Any) -> d.Renewed:
+    """A new sidecar finds the files as they were."""
+    return d.Renewed(tuple((p.message, p.place) for p in post.parcels), **more)
 
 
 def waiting(means: d.Means, one: Message, *, armed: bool | None = True, place: d.Place = "queue") -> d.Post:
@@ -96,7 +102,7 @@ def test_claimed_mail_waits_for_its_proof_as_long_as_the_client_lives() -> None:
 
 def test_what_a_dead_client_had_claimed_is_sought_and_put_back_only_then() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, actions = d.receive(post, d.Renewed(("d-1-x",)), 5.0)
+    post, actions = d.receive(post, renewed(post, orphans=("d-1-x",)), 5.0)
     assert actions == (d.Seek(("d-1-x",)),)
     post, actions = d.receive(post, d.Sought(("d-1-x",)), 6.0)
     assert actions == (d.PutBack("d-1-x"),)
@@ -104,7 +110,7 @@ def test_what_a_dead_client_had_claimed_is_sought_and_put_back_only_then() -> No
 
 def test_what_a_dead_client_had_used_is_delivered_and_not_put_back() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, _ = d.receive(post, d.Renewed(("d-1-x",)), 5.0)
+    post, _ = d.receive(post, renewed(post, orphans=("d-1-x",)), 5.0)
     post, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 5.1)
     assert isinstance(actions[0], d.Finish)
     assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
@@ -112,13 +118,13 @@ def test_what_a_dead_client_had_used_is_delivered_and_not_put_back() -> None:
 
 def test_a_new_supervisor_leaves_claimed_mail_with_the_live_client() -> None:
     post = waiting(MAIL, message(1), place="claimed")
-    post, _ = d.receive(post, d.Renewed(), 5.0)
+    post, _ = d.receive(post, renewed(post), 5.0)
     assert d.receive(post, d.Sought(("d-1-x",)), 6.0)[1] == ()
 
 
 def test_nothing_is_sent_before_the_search_for_proof_has_ended() -> None:
     post = waiting(KEYS, message(1))
-    post, _ = d.receive(post, d.Renewed(), 5.0)
+    post, _ = d.receive(post, renewed(post), 5.0)
     assert d.dispatch(post, IDLE, 6.0)[1] == ()
     post = after(post, d.Sought(("d-1-x",)), now=6.0)
     assert d.dispatch(post, IDLE, 6.0)[1] == (d.Type("d-1-x"),)
@@ -188,7 +194,7 @@ def test_a_held_message_is_typed_again_into_a_new_client_that_does_not_know_it()
     post = after(post, d.Typed("d-1-x", "sent"), now=0.0)
     for second in (10.0, 20.0):
         post, _ = d.dispatch(post, IDLE, second)
-    post = after(post, d.Renewed(), d.Sought(("d-1-x",)), now=30.0)
+    post = after(post, renewed(post), d.Sought(("d-1-x",)), now=30.0)
     assert d.dispatch(post, IDLE, 30.0)[1] == (d.Type("d-1-x"),)
 
 
@@ -207,7 +213,7 @@ def test_what_a_hook_told_is_final_once_the_transcript_confirms_it_or_is_late() 
 def test_what_only_a_hook_told_of_is_sought_and_sent_again_when_the_client_dies() -> None:
     post = waiting(MAIL, message(1), place="claimed")
     post, _ = d.receive(post, d.Proved("d-1-x", "hook", final=False), 1.0)
-    post, actions = d.receive(post, d.Renewed(("d-1-x",)), 1.1)
+    post, actions = d.receive(post, renewed(post, orphans=("d-1-x",)), 1.1)
     assert actions == (d.Seek(("d-1-x",)),)
     assert d.receive(post, d.Sought(("d-1-x",)), 1.2)[1] == (d.PutBack("d-1-x"),)
 
@@ -221,6 +227,35 @@ def test_what_an_idle_client_took_and_never_used_is_shown_to_a_person() -> None:
     post, actions = d.dispatch(post, quiet, 150.0)
     assert actions == (d.Seek(("d-1-x",)),)
     assert (post.parcels[0].held, post.parcels[0].note) == (True, d.UNUSED)
+
+
+def test_what_may_stand_in_the_box_is_taken_further_by_keys_only_and_is_no_draft_in_its_own_way() -> None:
+    post = waiting(MAIL, message(1), armed=False)
+    post, actions = d.dispatch(post, IDLE, 0.0)
+    assert actions == (d.Type("d-1-x"),)
+    post = after(post, d.Typed("d-1-x", d.HIDDEN, pasted=True), d.ProbeTaken(), now=1.0)
+    draft = d.View(AgentState.BLOCKED, ready=True, draft=True)
+    assert d.dispatch(post, draft, 1.0 + d.REFUSED_SECONDS)[1] == (d.Type("d-1-x"),)
+    post, _ = d.receive(post, renewed(post), 10.0)
+    post = after(post, d.Sought(("d-1-x",)), now=10.0)
+    assert d.dispatch(post, IDLE, 20.0)[1] == (d.Probe(),), "a new client has an empty box"
+
+
+def test_a_new_sidecar_goes_on_with_what_the_one_before_had_pasted_or_entered() -> None:
+    post = waiting(KEYS, message(1))
+    pasted = after(post, renewed(post, pasted="d-1-x"), d.Sought(("d-1-x",)), now=10.0)
+    assert d.dispatch(pasted, IDLE, 10.0)[1] == (d.Type("d-1-x"),)
+    entered = after(post, renewed(post, entered="d-1-x"), d.Sought(("d-1-x",)), now=10.0)
+    assert d.dispatch(entered, IDLE, 11.0)[1] == ()
+    assert d.dispatch(entered, IDLE, 10.0 + d.PROOF_SECONDS)[1] == (d.Seek(("d-1-x",)), d.Enter("d-1-x"))
+
+
+def test_what_a_hook_told_of_a_client_before_is_left_to_the_search() -> None:
+    post = waiting(MAIL, message(1), place="claimed")
+    post, _ = d.receive(post, renewed(post, orphans=("d-1-x",)), 1.0)
+    post, actions = d.receive(post, d.Proved("d-1-x", "hook", final=False), 1.0)
+    assert actions == ()
+    assert d.receive(post, d.Sought(("d-1-x",)), 1.1)[1] == (d.PutBack("d-1-x"),)
 
 
 @pytest.mark.parametrize("why", d.REFUSALS)
@@ -338,8 +373,7 @@ class World:
         """A new sidecar, for a new client or for the same one."""
         self.post = d.Post(self.means)
         self.probe = False
-        self.count()
-        self.tell(d.Renewed(tuple(self.lost_with_client) if died else ()))
+        self.tell(d.Renewed(tuple(self.disk.values()), tuple(self.lost_with_client) if died else ()))
 
 
 STEPS = st.sampled_from(

@@ -180,7 +180,7 @@ async def test_a_frozen_client_is_not_given_the_text_twice(office: Office, monke
 async def test_the_placeholder_of_our_own_paste_is_entered_by_the_next_postman(tmp_path: Path) -> None:
     office = Office(tmp_path, Client())
     message = office.accept("long\n" * 1000)
-    office.mailbox.begin_typing(message.id)
+    office.mailbox.note_typing(message.id)
     await office.client.write(message.spoken())
     assert await office.type(message) == "sent"
     assert len(office.client.submitted) == 1
@@ -195,7 +195,7 @@ async def test_the_placeholder_of_a_persons_paste_is_a_draft(tmp_path: Path) -> 
 async def test_a_paste_that_got_lost_is_pasted_again(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbs_fleet.sidecar.postman.ECHO_SECONDS", 0.1)
     message = office.accept()
-    office.mailbox.begin_typing(message.id)
+    office.mailbox.note_typing(message.id)
     assert await office.type(message) == "sent"
     assert office.client.submitted == [message.spoken()]
 
