@@ -113,69 +113,6 @@ class LinuxTable:
         return fields[0] in (b"Z", b"X", b"x") or bool(int(fields[6]) & _KERNEL_THREAD) or start == stop != b"0"
 
     def boot_id(self) -> str:
-        """A name for this boot of the machine."""
-        ...
-
-    def send(self, proc: ProcId, number: int) -> bool:
-        """Send a signal to exactly this process; False if it is gone. Raises FleetError without the right to."""
-        ...
-
-    def wait(self, proc: ProcId, timeout: float) -> bool:
-        """Block until this process is gone or a zombie; False if it is not after `timeout` seconds."""
-        ...
-
-
-class LinuxTable:
-    """/proc, and pidfds so that a signal can't hit a later process with the same number."""
-
-    def row(self, pid: int) -> Row | None:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                content = file.read()
-                uid = os.fstat(file.fileno()).st_uid
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            return None
-        # The name in parentheses may hold anything, even ") R 1": what counts begins after the last one.
-        fields = content[content.rfind(b")") + 2 :].split()
-        return Row(
-            proc=ProcId(pid, int(fields[19])),
-            parent=int(fields[1]),
-            group=int(fields[2]),
-            session=int(fields[3]),
-            uid=uid,
-            zombie=fields[0] in (b"Z", b"X", b"x"),
-        )
-
-    def rows(self) -> Iterator[Row]:
-        for name in os.listdir("/proc"):
-            if name.isdigit() and (row := self.row(int(name))):
-                yield row
-
-    def environ(self, pid: int) -> dict[str, str]:
-        try:
-            content = self._environ(pid)
-        except OSError:
-            return {}
-        pairs = (os.fsdecode(entry).partition("=") for entry in content.split(b"\0") if entry)
-        return {name: value for name, _, value in pairs}
-
-    def _environ(self, pid: int) -> bytes:
-        # In the middle of an exec both environment and command line are empty for a moment (seen in 11 of 300
-        # starts, longer on a loaded machine); an empty environment beside a command line is the truth.
-        end = time.monotonic() + _EXEC_SECONDS
-        while True:
-            done = bool(_read(pid, "cmdline")) or time.monotonic() > end
-            content = _read(pid, "environ")
-            if content or done or self._has_none(pid):
-                return content
-            os.sched_yield()
-
-    def _has_none(self, pid: int) -> bool:
-        """Whether it is a zombie or one of the kernel's own threads: these have neither."""
-        fields = _read(pid, "stat").rpartition(b")")[2].split()
-        return fields[0] in (b"Z", b"X", b"x") or bool(int(fields[6]) & _KERNEL_THREAD)
-
-    def boot_id(self) -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
 
