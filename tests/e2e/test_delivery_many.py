@@ -223,27 +223,10 @@ def test_no_message_of_200_is_lost_when_clients_are_killed(big: Crew, way: str) 
 @pytest.mark.clients("sim", "claude")
 def test_what_is_sent_while_the_supervisor_is_dead_arrives_later(big: Crew) -> None:
     bring_up(big, "mail")
-    running = supervisor(big)
-    assert running is not None
-    loop = running.parent()
-    assert loop is not None
-    loop.suspend()  # so that it stays dead for a while
-    try:
-        running.kill()
-        big.until(lambda: not supervisor_lives(running), "the supervisor is dead")
+    with big.fleet.without_supervisor():
         ids = [big.send(handle, token()) for handle in HANDLES]
         assert all(big.ended(message_id) is None for message_id in ids)
-    finally:
-        loop.resume()
     for message_id in ids:
         ended = big.arrives(message_id)
         assert ended.outcome is Outcome.DELIVERED
     big.audit()
-
-
-def supervisor_lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that is dead may stay a zombie while its parent is stopped."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 
 from tests.support import processes
 from tests.support.clients import Client
+from tests.support.waiting import whole_lines
 
 Json = dict[str, Any]
 
@@ -180,7 +181,7 @@ class Fleet:
     def story(self, handle: str) -> list[Json]:
         """The records of one agent's story, oldest first."""
         text = (self.run_dir / "agents" / handle / "story.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return [json.loads(line) for line in whole_lines(text)]
 
     def told(self, handle: str, what: str) -> list[Json]:
         """The story's records of one kind."""
@@ -234,6 +235,23 @@ class Fleet:
         pid = int(self.ps()["supervisor"]["pid"])
         os.kill(pid, signal.SIGKILL)
         return pid
+
+    @contextmanager
+    def without_supervisor(self) -> Iterator[None]:
+        """It is killed, and stays dead until the block ends; `up` then starts another one.
+
+        The loop that would start it again is killed with it: tmux (3.3a) sets a stopped process of a pane going again.
+        """
+        running = psutil.Process(int(self.ps()["supervisor"]["pid"]))
+        loop = running.parent()
+        assert loop is not None
+        running.suspend()
+        loop.kill()
+        running.kill()
+        self.wait(lambda ps: ps["supervisor"]["state"] != "running")
+        yield
+        up = self.up()
+        assert up.code == 0, str(up)
 
     def kill_tmux(self) -> int:
         """SIGKILL the team's tmux server; returns the process id it had."""

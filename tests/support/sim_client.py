@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.support.waiting import whole_lines
+
 T = TypeVar("T")
 Json = dict[str, Any]
 QUIET = {
@@ -198,7 +200,7 @@ class SimClient:
         """The messages of each request to the model."""
         if not self.log.exists():
             return []
-        return [json.loads(line)["messages"] for line in self.log.read_text().splitlines()]
+        return [json.loads(line)["messages"] for line in whole_lines(self.log.read_text())]
 
     def heard(self) -> str:
         """Everything the model saw in its last request, as one text."""

@@ -1,4 +1,4 @@
-"""Waits in tests: on a condition, with a bound, never for a time."""
+"""Waits in tests: on a condition, with a bound, never for a time; and reading what is being written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import TypeVar
 T = TypeVar("T")
 PATIENCE = 20.0
 """Seconds after which a condition will not come true any more, on a loaded machine too."""
+
+
+def whole_lines(text: str) -> list[str]:
+    """The lines of a file that somebody else is writing; what has no end yet is left out."""
+    return text.split("\n")[:-1]
 
 
 def eventually(look: Callable[[], T | None], patience: float = PATIENCE) -> T:
