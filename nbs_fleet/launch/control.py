@@ -243,15 +243,12 @@ class Control(asyncio.SubprocessProtocol):
         for raw in complete:
             self._received(raw.decode("utf-8", "replace"))
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
-        if fd == 1:
-            self._end(self._errors.decode("utf-8", "replace").strip() or "the tmux server is gone")
-
     def process_exited(self) -> None:
-        self._end(self._errors.decode("utf-8", "replace").strip() or "the tmux client ended")
         self._exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
+        # Only now is everything read: the end of the process, or of one pipe, may be told before its last words.
+        self._end(self._errors.decode("utf-8", "replace").strip() or "the tmux server is gone")
         self._lost.set()
 
     def _received(self, text: str) -> None:

@@ -31,7 +31,7 @@ from nbs_fleet.sidecar.actions import (
 )
 from nbs_fleet.sidecar.mind import Failure, Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
-from nbs_fleet.sidecar.weigh import blocked_kind, evidence, weigh
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
 
 ANSWER_LIMIT = 3
 """Times one and the same dialog is answered before it is left to a person."""
@@ -284,7 +284,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         return replace(mind, wake_at=None), ()
     report = mind.report
     view = delivery.View(
-        report.state,
+        AgentState.BUSY if submitting(mind, now) else report.state,
         ready=report.ready,
         draft=report.blocked is BlockedKind.DRAFT,
         quiet=max(0.0, now.wall - report.since),
@@ -296,12 +296,14 @@ def _act(mind: Mind, now: Moment) -> Step:
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
     asked = mind.asked_at + HOOK_SECONDS if mind.asked else None
+    submitted = now.mono + mind.hook_at + HOOK_LEAD - now.wall if submitting(mind, now) else None
     wakes = (
         delivery.wake(post, view, now.mono),
         stuck.due,
         notices.wake(noticed, desk, rules, now.mono),
         answered,
         asked,
+        submitted,
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
     mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)

@@ -241,7 +241,8 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
     post, heard = _confirm(post, now)
     parcels: list[Parcel] = []
     done: list[PostAction] = [*actions, *heard]
-    typing = any(p.typing or (p.typed and p.place == "queue") for p in post.parcels)
+    # What was typed and only a hook has told of is being submitted: text that comes now would be in its way.
+    typing = any(p.typing or ((p.typed or p.heard) and p.place == "queue") for p in post.parcels)
     armed = post.armed
     for old in post.parcels:
         parcel, more, typing = _advance(old, post, view, now, typing=typing)

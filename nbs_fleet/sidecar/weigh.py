@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Reading
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Moment, Source
 from nbs_fleet.sidecar.mind import SILENT, Mind
 
 BLOCKING_ERRORS = (ErrorKind.AUTHENTICATION,)
@@ -62,6 +62,14 @@ def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
     if own.state is AgentState.BLOCKED:
         return Reading(AgentState.BLOCKED, _asked(mind), blocked=own.blocked), Source.STATE_FILE
     return own, Source.STATE_FILE
+
+
+def submitting(mind: Mind, now: Moment) -> bool:
+    """A prompt was submitted, and the state file does not say so yet: a client that looks idle and is not."""
+    if mind.hook is None or mind.hook.event != "UserPromptSubmit" or mind.file is None:
+        return False
+    told = mind.file.at or mind.file_at
+    return mind.file.reading.state is AgentState.IDLE and told < mind.hook_at and now.wall < mind.hook_at + HOOK_LEAD
 
 
 def _compacts(mind: Mind) -> bool:

@@ -316,6 +316,16 @@ async def test_there_is_no_client_without_a_server(short_path: Path) -> None:
     await client.close()
 
 
+async def test_last_words_that_come_after_the_end_of_the_process_are_heard() -> None:
+    client = Control()
+    client.process_exited()
+    client.pipe_connection_lost(1, None)
+    client.pipe_data_received(2, b"no server running\n")
+    assert client.alive
+    client.connection_lost(None)
+    assert client.closed.result() == "no server running"
+
+
 async def test_a_machine_without_tmux_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingError, match="tmux is not installed"):

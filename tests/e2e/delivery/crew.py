@@ -93,11 +93,19 @@ class Crew:
             lambda: f"{handle} is {self.state(handle)}, not {state}",
         )
 
-    def begins(self, handle: str, state: str) -> None:
-        """Wait for a state that passes by itself; while the supervisor is being killed, only the pane may show it."""
+    def passed(self, handle: str, state: str) -> int:
+        """How many times the story says that the agent came into a state."""
+        return sum(record["state"] == state for record in self.fleet.told(handle, "state"))
+
+    def begins(self, handle: str, state: str, passed: int | None = None) -> None:
+        """Wait for a state that passes by itself; while the supervisor is being killed, only the pane may show it.
+
+        `passed` is its count so far, of a state that may be over before a look.
+        """
 
         def begun() -> bool:
-            return self.state(handle) == state or (self.hunted and self.reading(handle).state.value == state)
+            seen = passed is not None and self.passed(handle, state) > passed
+            return seen or self.state(handle) == state or (self.hunted and self.reading(handle).state.value == state)
 
         self.until(begun, f"{handle} is {state}")
 

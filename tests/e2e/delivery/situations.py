@@ -101,8 +101,9 @@ def compacting(crew: Crew, handle: str) -> Iterator[None]:
     """The conversation is being summarised."""
     if crew.client.api is not None:
         crew.client.api.control.compact_seconds = 4.0
+    passed = crew.passed(handle, "compacting")
     crew.type(handle, "/compact")
-    crew.begins(handle, "compacting")
+    crew.begins(handle, "compacting", passed)
     yield
 
 
