@@ -30,9 +30,9 @@ VALUES = {
 
 
 def rendered(name: str, chats: tuple[str, ...], bus: tuple[str, ...]) -> str:
-    agent = Agent("ana", "ana", "reviewer", "sim", "/root", chats=chats, bus=bus)
-    known = tuple(Chat(chat, f"/root/.nbs/chat/{chat}.chat", ("ana",)) for chat in ("live", "review"))
-    team = Team(name="t", file="/t.yaml", root="/root", agents=(agent,), chats=known)
+    agent = Agent("ana", "ana", "reviewer", "sim", "/project", chats=chats, bus=bus)
+    known = tuple(Chat(chat, f"/project/.nbs/chat/{chat}.chat", ("ana",)) for chat in ("live", "review"))
+    team = Team(name="t", file="/t.yaml", root="/project", agents=(agent,), chats=known)
     path = SKILLS / name / "SKILL.md.j2"
     text = Renderer({}).render(Template(str(path), path.read_text(), None), variables(team, agent))
     assert isinstance(text, str), text
@@ -51,7 +51,7 @@ def test_the_skills_that_a_sidecar_needs_are_there() -> None:
     assert NAMES == ["nbs-notify", "nbs-poll", "nbs-recovery", "nbs-teams-chat"]
 
 
-@pytest.mark.parametrize("bus", [(), ("/root/.nbs/events",)])
+@pytest.mark.parametrize("bus", [(), ("/project/.nbs/events",)])
 @pytest.mark.parametrize("chats", [(), ("live",), ("live", "review")])
 @pytest.mark.parametrize("name", NAMES)
 def test_each_skill_renders_for_any_agent(name: str, chats: tuple[str, ...], bus: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ def test_each_skill_renders_for_any_agent(name: str, chats: tuple[str, ...], bus
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_in_a_skill_is_one_that_exists(name: str) -> None:
-    found = commands(rendered(name, ("live",), ("/root/.nbs/events",)))
+    found = commands(rendered(name, ("live",), ("/project/.nbs/events",)))
     assert found
     for words in found:
         double = " ".join(words[:2])

@@ -31,7 +31,7 @@ ANA = Agent(
     base="ana",
     role="reviewer",
     driver="claude",
-    dir="/root",
+    dir="/project",
     prompt="/teams/a.j2",
     env={"API_KEY": "s3cret-value", "LOG": "debug"},
 )
@@ -39,7 +39,7 @@ PROMPTS = {"/teams/a.j2": "You are {{ handle }}.\r\n", "template:worker.md.j2": 
 
 
 def team(*agents: Agent, **more: Any) -> Team:
-    return Team(name="review", file="/teams/review.yaml", root="/root", agents=agents, **more)
+    return Team(name="review", file="/teams/review.yaml", root="/project", agents=agents, **more)
 
 
 def planned(made: Team, **more: Any) -> Plan:
@@ -52,9 +52,9 @@ def fields(agent: Agent, **more: Any) -> dict[str, str]:
 
 
 def test_a_plan_says_who_runs_where_and_when() -> None:
-    bo = Agent("bo-1", "bo", None, "sim", "/root", depends_on=("ana",))
+    bo = Agent("bo-1", "bo", None, "sim", "/project", depends_on=("ana",))
     made = planned(team(ANA, bo), versions={"sim": "1", "claude": "2.1.197"})
-    assert (made.team, made.file, made.root, made.source) == ("review", "/teams/review.yaml", "/root", "abc")
+    assert (made.team, made.file, made.root, made.source) == ("review", "/teams/review.yaml", "/project", "abc")
     assert [(a.agent.handle, a.wave, a.window, a.slot, a.prompt) for a in made.agents] == [
         ("ana", 0, "ana", 0, "You are ana.\r\n"),
         ("bo-1", 1, "bo-1", 0, None),
@@ -63,7 +63,7 @@ def test_a_plan_says_who_runs_where_and_when() -> None:
 
 
 def test_panes_that_exist_stay_where_they_are() -> None:
-    others = [Agent(h, h, None, "sim", "/root") for h in ("x", "y")]
+    others = [Agent(h, h, None, "sim", "/project") for h in ("x", "y")]
     made = planned(team(*others, layout=Layout(panes_per_window=2)), placed={"y": ("agents-1", 0)})
     assert [(a.agent.handle, a.window, a.slot) for a in made.agents] == [("x", "agents-1", 1), ("y", "agents-1", 0)]
 

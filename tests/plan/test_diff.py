@@ -20,11 +20,11 @@ PATHS = RunPaths("/run", "/rt", "/rt/s", "/rt/t")
 
 
 def agent(handle: str, **more: Any) -> Agent:
-    return Agent(handle=handle, base=more.pop("base", handle), role=None, driver="sim", dir="/root", **more)
+    return Agent(handle=handle, base=more.pop("base", handle), role=None, driver="sim", dir="/project", **more)
 
 
 def plan(*agents: Agent) -> Plan:
-    made = Team(name="t", file="/t.yaml", root="/root", agents=agents)
+    made = Team(name="t", file="/t.yaml", root="/project", agents=agents)
     return build(made, paths=PATHS, source="s", prompts={}, versions={}, env_digests={})
 
 

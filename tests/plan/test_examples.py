@@ -93,9 +93,9 @@ def test_the_pair_takes_its_goal_from_the_environment() -> None:
 def test_each_template_renders_for_any_team(
     name: str, values: dict[str, str], chats: tuple[str, ...], role: str | None
 ) -> None:
-    agent = Agent("ana", "ana", role, "sim", "/root", prompt=PACKAGED + name, chats=chats)
-    known = tuple(Chat(chat, f"/root/.nbs/chat/{chat}.chat", ("ana",)) for chat in ("live", "review"))
-    team = Team(name="t", file="/t.yaml", root="/root", agents=(agent,), vars=values, chats=known)
+    agent = Agent("ana", "ana", role, "sim", "/project", prompt=PACKAGED + name, chats=chats)
+    known = tuple(Chat(chat, f"/project/.nbs/chat/{chat}.chat", ("ana",)) for chat in ("live", "review"))
+    team = Team(name="t", file="/t.yaml", root="/project", agents=(agent,), vars=values, chats=known)
     prompts = collect(team, read)
     template = find(team, agent, prompts)
     assert isinstance(template, Template)

@@ -183,15 +183,15 @@ def test_the_same_template_gives_the_same_text() -> None:
 
 TEAM = Team(
     name="review",
-    file="/root/teams/review.yaml",
-    root="/root",
+    file="/project/teams/review.yaml",
+    root="/project",
     vars={"project": "Widget"},
-    chats=(Chat("live", "/root/.nbs/chat/live.chat", ("ana", "bo")), Chat("other", "/o.chat", ("bo",))),
+    chats=(Chat("live", "/project/.nbs/chat/live.chat", ("ana", "bo")), Chat("other", "/o.chat", ("bo",))),
     agents=(
-        Agent("ana", "ana", "reviewer", "claude", "/root", prompt="/root/teams/a.j2", chats=("live",), bus=("/ev",)),
-        Agent("bo", "bo", None, "sim", "/root", prompt_text="{% include 'part.j2' %}", chats=("live", "other")),
-        Agent("cy", "cy", None, "sim", "/root", prompt="template:worker.md.j2"),
-        Agent("di", "di", None, "sim", "/root"),
+        Agent("ana", "ana", "reviewer", "claude", "/project", prompt="/project/teams/a.j2", chats=("live",), bus=("/ev",)),
+        Agent("bo", "bo", None, "sim", "/project", prompt_text="{% include 'part.j2' %}", chats=("live", "other")),
+        Agent("cy", "cy", None, "sim", "/project", prompt="template:worker.md.j2"),
+        Agent("di", "di", None, "sim", "/project"),
     ),
 )
 
@@ -200,7 +200,7 @@ def test_a_prompt_knows_its_team_and_its_own_chats() -> None:
     values = variables(TEAM, TEAM.agents[0])
     assert values == {
         "team": "review",
-        "root": "/root",
+        "root": "/project",
         "handle": "ana",
         "role": "reviewer",
         "driver": "claude",
@@ -211,17 +211,17 @@ def test_a_prompt_knows_its_team_and_its_own_chats() -> None:
             {"handle": "cy", "role": "", "driver": "sim"},
             {"handle": "di", "role": "", "driver": "sim"},
         ],
-        "chats": [{"name": "live", "path": "/root/.nbs/chat/live.chat", "members": ["ana", "bo"]}],
+        "chats": [{"name": "live", "path": "/project/.nbs/chat/live.chat", "members": ["ana", "bo"]}],
         "bus": ["/ev"],
     }
 
 
 def test_a_template_is_found_by_path_name_or_in_the_file_itself() -> None:
-    prompts = {"/root/teams/a.j2": "A", "template:worker.md.j2": "W"}
+    prompts = {"/project/teams/a.j2": "A", "template:worker.md.j2": "W"}
     ana, bo, cy, di = TEAM.agents
-    assert find(TEAM, ana, prompts) == Template("/root/teams/a.j2", "A", "/root/teams")
+    assert find(TEAM, ana, prompts) == Template("/project/teams/a.j2", "A", "/project/teams")
     assert find(TEAM, bo, prompts) == Template(
-        "/root/teams/review.yaml: bo: prompt_text", "{% include 'part.j2' %}", "/root/teams"
+        "/project/teams/review.yaml: bo: prompt_text", "{% include 'part.j2' %}", "/project/teams"
     )
     assert find(TEAM, cy, prompts) == Template("template:worker.md.j2", "W", None)
     assert find(TEAM, di, prompts) is None
@@ -230,9 +230,9 @@ def test_a_template_is_found_by_path_name_or_in_the_file_itself() -> None:
 
 def test_all_templates_that_a_team_needs_are_collected() -> None:
     files = {
-        "/root/teams/a.j2": "{% include 'part.j2' %}{% import 'sub/m.j2' as m %}",
-        "/root/teams/part.j2": "{% include 'a.j2' %}{% include 'base.j2' %}",
-        "/root/teams/sub/m.j2": "m",
+        "/project/teams/a.j2": "{% include 'part.j2' %}{% import 'sub/m.j2' as m %}",
+        "/project/teams/part.j2": "{% include 'a.j2' %}{% include 'base.j2' %}",
+        "/project/teams/sub/m.j2": "m",
         "template:base.j2": "b",
         "template:worker.md.j2": "{% include ['none.j2', 'base.j2'] %}",
         "template:unused.j2": "u",

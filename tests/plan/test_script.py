@@ -306,7 +306,7 @@ def test_the_script_is_valid_and_readable(shell: str) -> None:
     text = launch_script(
         handle="ana",
         team="review",
-        root="/root dir",
+        root="/a dir",
         launch=Launch(("claude", "--model", "opus", PROMPT), env={"A": "1"}, unset=("B",)),
         values_path="/values",
         prompt_path="/prompt.md",
