@@ -188,7 +188,9 @@ TEAM = Team(
     vars={"project": "Widget"},
     chats=(Chat("live", "/project/.nbs/chat/live.chat", ("ana", "bo")), Chat("other", "/o.chat", ("bo",))),
     agents=(
-        Agent("ana", "ana", "reviewer", "claude", "/project", prompt="/project/teams/a.j2", chats=("live",), bus=("/ev",)),
+        Agent(
+            "ana", "ana", "reviewer", "claude", "/project", prompt="/project/teams/a.j2", chats=("live",), bus=("/ev",)
+        ),
         Agent("bo", "bo", None, "sim", "/project", prompt_text="{% include 'part.j2' %}", chats=("live", "other")),
         Agent("cy", "cy", None, "sim", "/project", prompt="template:worker.md.j2"),
         Agent("di", "di", None, "sim", "/project"),
