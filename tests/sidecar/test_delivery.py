@@ -179,6 +179,15 @@ def test_typed_text_without_proof_gets_one_more_enter_and_is_then_held_and_shown
     assert actions == (d.Finish("d-1-x", Outcome.DELIVERED, "keys", "transcript"),)
 
 
+def test_nothing_is_typed_while_only_a_hook_has_told_of_the_message_before() -> None:
+    post = after(d.Post(KEYS), counted((message(1), "queue"), (message(2), "queue")))
+    post, _ = d.dispatch(post, IDLE, 0.0)
+    post = after(post, d.Typed("d-1-x", "sent"), d.Proved("d-1-x", "hook", final=False), now=0.1)
+    assert d.dispatch(post, IDLE, 0.2)[1] == ()
+    post = after(post, d.Proved("d-1-x", "transcript"), now=0.3)
+    assert d.dispatch(post, IDLE, 0.4)[1] == (d.Type("d-2-x"),)
+
+
 def test_a_held_message_does_not_hold_up_the_next_one() -> None:
     post = after(d.Post(KEYS), counted((message(1), "queue"), (message(2), "queue")))
     post, _ = d.dispatch(post, IDLE, 0.0)

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment, Source
 from nbs_fleet.sidecar.mind import Failure, Mind, Watching
-from nbs_fleet.sidecar.weigh import blocked_kind, evidence, weigh
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
 
 S = AgentState
 K = BlockedKind
@@ -79,6 +79,14 @@ def test_a_waiting_state_file_is_explained_by_hook_or_screen(kind: BlockedKind) 
     assert reading.detail == "Bash: make"
     by_screen = screen(waiting, blocked(kind), 11)
     assert blocked_kind(by_screen, weigh(by_screen)[0]) is kind
+
+
+def test_a_prompt_is_being_submitted_until_the_state_file_is_newer_or_silent_for_long() -> None:
+    mind = hook(file(Reading(S.IDLE), at=5), "UserPromptSubmit", Reading(S.BUSY), 10)
+    assert submitting(mind, Moment(10.1, 0.0))
+    assert not submitting(mind, Moment(10.0 + HOOK_LEAD, 0.0))
+    assert not submitting(file(Reading(S.IDLE), at=11, mind=mind), Moment(11.1, 0.0))
+    assert not submitting(hook(file(Reading(S.IDLE), at=5), "Stop", Reading(S.IDLE), 10), Moment(10.1, 0.0))
 
 
 def test_an_old_hook_does_not_explain_a_new_dialog() -> None:
