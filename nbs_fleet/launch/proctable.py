@@ -18,9 +18,9 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.model import ProcId
 
 _KERNEL_THREAD = 0x00200000
-_EXEC_SECONDS = 1.0
-# Its index among the fields after the name: proc(5) counts it as the 50th, and the state as the third.
-_ENV_START = 47
+_EXEC_SECONDS = 3.0
+# Indexes among the fields after the name: proc(5) counts them as the 26th and 50th, and the state as the third.
+_START_CODE, _ENV_START = 23, 47
 
 
 class Row(Struct, frozen=True):
@@ -109,8 +109,11 @@ class LinuxTable:
     def _has_none(self, pid: int) -> bool:
         """Whether it has an empty one, or is a zombie or one of the kernel's own threads, which have none."""
         fields = _read(pid, "stat").rpartition(b")")[2].split()
+        if fields[0] in (b"Z", b"X", b"x") or int(fields[6]) & _KERNEL_THREAD:
+            return True
+        # The place of the code is filled in last; before that both ends of the environment may be its beginning.
         start, stop = fields[_ENV_START], fields[_ENV_START + 1]
-        return fields[0] in (b"Z", b"X", b"x") or bool(int(fields[6]) & _KERNEL_THREAD) or start == stop != b"0"
+        return fields[_START_CODE] != b"0" and start == stop != b"0"
 
     def boot_id(self) -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
