@@ -171,16 +171,17 @@ def _locked(path: str, end: float, timeout: float) -> int:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             refuse("open the lock", path, error)
+        held = False
         try:
             _wait(fd, path, end, timeout)
-            if os.path.samestat(os.fstat(fd), os.stat(path)):
-                return fd
+            held = os.path.samestat(os.fstat(fd), os.stat(path))
         except FileNotFoundError:
             pass
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
+        finally:
+            if not held:
+                os.close(fd)
+        if held:
+            return fd
 
 
 def _wait(fd: int, path: str, end: float, timeout: float) -> None:
