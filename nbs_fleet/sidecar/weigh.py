@@ -68,14 +68,24 @@ def submitting(mind: Mind, now: Moment) -> bool:
     """A prompt was submitted, and the state file does not say so yet: a client that looks idle and is not."""
     if mind.hook is None or mind.hook.event != "UserPromptSubmit" or mind.file is None:
         return False
-    told = mind.file.at or mind.file_at
-    return mind.file.reading.state is AgentState.IDLE and told < mind.hook_at and now.wall < mind.hook_at + HOOK_LEAD
+    late = now.wall >= mind.hook_at + HOOK_LEAD
+    return mind.file.reading.state is AgentState.IDLE and _told(mind) < mind.hook_at and not late
+
+
+def _told(mind: Mind) -> float:
+    """When the state file last changed: by the client's own word, since we may have been late to see it."""
+    return (mind.file.at if mind.file is not None else None) or mind.file_at
+
+
+def _is_recent(mind: Mind) -> bool:
+    """Whether the last hook may be about what the state file says now."""
+    return mind.hook_at >= _told(mind) - HOOK_LEAD
 
 
 def _compacts(mind: Mind) -> bool:
     """The last hook told of a compaction; the one after it (a session's start) tells of its end."""
     news = mind.hook
-    recent = news is not None and mind.hook_at >= mind.file_at - HOOK_LEAD
+    recent = news is not None and _is_recent(mind)
     return news is not None and recent and news.reading.state is AgentState.COMPACTING
 
 
@@ -87,14 +97,14 @@ def tool(mind: Mind) -> str:
 
 def _asked(mind: Mind) -> str:
     news = mind.hook
-    recent = news is not None and mind.hook_at >= mind.file_at - HOOK_LEAD
+    recent = news is not None and _is_recent(mind)
     return news.reading.detail if news is not None and recent else ""
 
 
 def _named(mind: Mind) -> Reading:
     """The dialog on the screen, with what a hook told it is about."""
     news, screen = mind.hook, mind.screen
-    same = news is not None and news.reading.blocked is screen.blocked and mind.hook_at >= mind.file_at - HOOK_LEAD
+    same = news is not None and news.reading.blocked is screen.blocked and _is_recent(mind)
     return replace(screen, detail=news.reading.detail) if news and same and news.reading.detail else screen
 
 
@@ -103,7 +113,7 @@ def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:
     if mind.screen.state is AgentState.BLOCKED and mind.screen.blocked is not None:
         return mind.screen.blocked
     news = mind.hook
-    if news is not None and news.reading.blocked is not None and mind.hook_at >= mind.file_at - HOOK_LEAD:
+    if news is not None and news.reading.blocked is not None and _is_recent(mind):
         return news.reading.blocked
     return reading.blocked
 
