@@ -237,7 +237,14 @@ class Loop:
             for key, _ in self.selector.select(wait):
                 if self.selector.get_map().get(key.fd) == key:  # one before it may have ended the watching
                     key.data()
+        self._deafen()
         return self.code
+
+    def _deafen(self) -> None:
+        """Ignore whatever was handled: Python ends by giving signals back their defaults, and most of those kill."""
+        for number in self.handlers:
+            if number != signal.SIGCHLD:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def start(work: Awaitable[T]) -> Task[T]:

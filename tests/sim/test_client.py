@@ -72,6 +72,25 @@ def test_each_signal_has_its_exit_code_and_only_kill_leaves_the_state_file(
     assert bool(client.state()) is (number == signal.SIGKILL)
 
 
+def test_no_signal_after_the_end_changes_the_exit_code() -> None:
+    """Python gives handled signals their defaults back while it ends: a change in a watched folder killed it there."""
+    code = (
+        "import os, signal\n"
+        "from nbs_fleet.sim.kernel import Loop\n"
+        "loop = Loop()\n"
+        "for number in (signal.SIGIO, signal.SIGHUP, signal.SIGTERM):\n"
+        "    loop.on_signal(number, lambda: None)\n"
+        "class Late:\n"
+        "    def __del__(self, kill=os.kill, pid=os.getpid()):\n"
+        "        for number in (29, 1, 15):\n"
+        "            kill(pid, number)\n"
+        "kept = __builtins__.kept = Late()\n"
+        "loop.call_later(0, lambda: loop.stop(7))\n"
+        "raise SystemExit(loop.run())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 7
+
+
 @pytest.mark.parametrize("keys", ["\x03\x03", "\x04\x04", "/exit\r"])
 def test_a_person_s_ways_out_end_with_0_and_tell_the_way_back(begin: Begin, keys: str) -> None:
     client = begin("--name", "ana")
