@@ -100,8 +100,9 @@ def cases(run: Path, agent: Path) -> tuple[Case, ...]:
 def measure(
     pair: tuple[Case, Case], env: dict[str, str], clean: Callable[[], None], rounds: int
 ) -> tuple[float, float]:
-    """Median milliseconds of both; they take turns, so that a busy moment hits both, and no third one is between
-    them: a Python start throws out of the processor's caches what the next shell would find there.
+    """Median milliseconds of both, which take turns, so that a busy moment hits both.
+
+    No third one runs between them: a Python start throws out of the processor's caches what the next shell uses.
     """
     payload = json.dumps(PAYLOAD).encode()
     taken: tuple[list[float], list[float]] = ([], [])
