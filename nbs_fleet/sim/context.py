@@ -87,7 +87,10 @@ class Context:
             return
 
     def restore(self, lines: list[Json]) -> None:
-        """Rebuild from the lines of a transcript; a tool call without a result is left out, as on a real resume."""
+        """Rebuild from the lines of a transcript, as a real resume does.
+
+        A tool call without a result is left out, and so is all that a compaction put a summary in place of.
+        """
         done = set()
         for line in lines:
             for block in _blocks(line):
@@ -101,6 +104,8 @@ class Context:
                     self._add("assistant", blocks)
             elif kind == "user":
                 self._add("user", _blocks(line))
+            elif kind == "system" and line.get("subtype") == "compact_boundary":
+                self.clear()
             elif kind == "attachment":
                 self._attachment(line.get("attachment") or {})
 
