@@ -110,6 +110,14 @@ class Exit(Struct, frozen=True):
             return f"{self.kind.value} (exit {self.code})"
         return self.kind.value
 
+    def explain(self) -> str:
+        """`describe`, and what the client said last.
+
+        Nothing was said by one that a signal ended: the last row of its screen is whatever was drawn there.
+        """
+        said = " ".join(self.lines[-1].split()) if self.lines and not self.signal else ""
+        return f"{self.describe()}: {said}" if said else self.describe()
+
 
 class ErrorKind(StrEnum):
     """Why a client's turn failed; each kind is treated in its own way, none by a restart."""

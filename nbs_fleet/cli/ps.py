@@ -112,9 +112,7 @@ def _remark(row: AgentStatus) -> str:
         return f"restarts when idle: {record.pending}"
     end = record.last_exit
     if row.state in (AgentState.FAILED, AgentState.BACKOFF) and end is not None:
-        last = f": {end.lines[-1].strip()}" if end.lines else ""
-        why = f"{row.detail}; " if row.detail else ""
-        return f"{why}{end.describe()}{last}"
+        return f"{row.detail}; {end.explain()}" if row.detail else end.explain()
     if row.sidecar not in ("running", "none"):
         return f"sidecar {row.sidecar}"
     return "" if row.state is AgentState.UNKNOWN else row.detail

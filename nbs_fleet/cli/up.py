@@ -160,9 +160,9 @@ def _outcome(record: AgentRecord, step: Step | None, took: float) -> tuple[str, 
         return "blocked", "yellow", f"{record.blocked} dialog    nbs-fleet attach {record.handle}"
     if record.state in (AgentState.FAILED, AgentState.BACKOFF, AgentState.STOPPED):
         end = record.last_exit
-        why = record.detail or (end.describe() if end else "")
-        last = f": {end.lines[-1].strip()}" if end and end.lines else ""
-        return str(record.state), "red", f"{why}{last}    nbs-fleet why {record.handle}"
+        ended = end.explain() if end else ""
+        why = f"{record.detail}; {ended}" if record.detail and ended else record.detail or ended
+        return str(record.state), "red", f"{why}    nbs-fleet why {record.handle}"
     return "starting", "yellow", record.detail
 
 

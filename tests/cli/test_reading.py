@@ -136,3 +136,19 @@ def test_ls_of_nothing_says_how_to_begin() -> None:
     assert (said.code, said.out) == (0, "")
     assert "nbs-fleet up FILE" in said.err
     assert json.loads(call("ls", "--json").out) == {"schema": 1, "teams": []}
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (
+            Exit(ExitKind.CRASH, NOON, code=1, lines=("x", "  Error:   no\tnetwork ")),
+            "crash (exit 1): Error: no network",
+        ),
+        (Exit(ExitKind.CRASH, NOON, signal=9, lines=("? for shortcuts      ● high",)), "crash (signal 9)"),
+        (Exit(ExitKind.CLEAN, NOON, code=0), f"{ExitKind.CLEAN.value} (exit 0)"),
+        (Exit(ExitKind.CRASH, NOON, lines=("  ",)), "crash"),
+    ],
+)
+def test_an_end_is_explained_by_the_client_s_last_words_unless_it_was_killed(end: Exit, said: str) -> None:
+    assert end.explain() == said
