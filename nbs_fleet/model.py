@@ -132,6 +132,28 @@ class ErrorKind(StrEnum):
     OTHER = "error"
 
 
+class Failure(Struct, frozen=True):
+    """A turn that ended in an error, until the next turn begins. Times: wall seconds."""
+
+    kind: ErrorKind
+    at: float
+    detail: str = ""
+    until: float | None = None
+
+
+class Asking(Struct, frozen=True):
+    """A dialog that is open, for the person who is to answer it.
+
+    `mark` tells it from every other dialog; `options` are (key, label); `request` is what is asked for in full,
+    where a hook told it (a tool's input, a plan, questions).
+    """
+
+    mark: str
+    text: str
+    options: tuple[tuple[str, str], ...] = ()
+    request: str = ""
+
+
 class Priority(StrEnum):
     """How much a message or event matters, as in the nbs tools."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -11,6 +12,10 @@ from nbs_fleet.spec.team import Agent, Dialogs
 
 PROMPT = "\0prompt"
 """Stands in an argv for the text of prompt.md; launch.sh puts it in, byte for byte."""
+
+
+_DRAWN = frozenset(" \n\t\xa0─╌✔☐☒[]")
+"""What a pane's width or a tick changes in one and the same dialog."""
 
 
 class Capabilities(Struct, frozen=True):
@@ -106,6 +111,18 @@ class Dialog(Struct, frozen=True):
     options: tuple[Option, ...] = ()
     cursor: int | None = None
 
+    def keyed(self) -> tuple[tuple[str, str], ...]:
+        """The options as (key, label); one without a key of its own has its number."""
+        return tuple((option.key or str(n), option.label) for n, option in enumerate(self.options, 1))
+
+    @property
+    def mark(self) -> str:
+        """Tells this dialog from another one, however wide the pane is and whatever is ticked in it."""
+        # An option of a question may hold what a person has typed so far.
+        labels = () if self.kind is BlockedKind.QUESTION else tuple(option.label for option in self.options)
+        said = "\n".join((self.kind, self.text, *labels))
+        return hashlib.sha256("".join(c for c in said if c not in _DRAWN).encode()).hexdigest()[:16]
+
 
 class Reading(Struct, frozen=True):
     """What one look at one source says. UNKNOWN is a legal answer; `dialog` only with BLOCKED."""
@@ -155,6 +172,8 @@ class HookNews(Struct, frozen=True):
     """What our own hook told the client: `allow`, `deny`, `block` (a stop held back), `context` (messages handed over)."""
     handed: tuple[str, ...] = ()
     """The ids of the messages that this hook handed over."""
+    request: str = ""
+    """What a dialog asks for, in full: a tool and its input, a plan, questions with their options."""
 
 
 class Turns(Struct, frozen=True):
@@ -218,6 +237,10 @@ class Driver(Protocol):
 
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
         """The tmux key names that answer this dialog as the policy says; None: a person must."""
+        ...
+
+    def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
+        """The tmux key names that choose the option with this index; None: it can't be told how."""
         ...
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:

@@ -146,6 +146,9 @@ class Claude:
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
         return claude_answers.answer(dialog, policy)
 
+    def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
+        return claude_answers.pick(dialog, index)
+
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
         return claude_exit.read_exit(code, signal, lines)
 

@@ -49,8 +49,7 @@ def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
     wish = getattr(policy, dialog.kind.value, "ask")
     index = choose(dialog, policy)
     if index is not None:
-        key = dialog.options[index].key
-        return (key,) if key else walk(dialog, index)
+        return pick(dialog, index)
     if dialog.kind is BlockedKind.SETUP and wish == "accept":
         return ("Enter",)  # the theme under the cursor; the page of security notes
     if dialog.kind is BlockedKind.PLAN and wish == "deny":
@@ -58,6 +57,12 @@ def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
     if dialog.kind is BlockedKind.MCP and dialog.options and not any(option.key for option in dialog.options):
         return {"accept": ("Enter",), "deny": ("Escape",)}.get(wish)  # ticked boxes: take them all, or none
     return None
+
+
+def pick(dialog: Dialog, index: int) -> tuple[str, ...] | None:
+    """Keys that choose one line of a dialog, for a client that takes a digit at once."""
+    key = dialog.options[index].key
+    return (key,) if key else walk(dialog, index)
 
 
 def walk(dialog: Dialog, index: int) -> tuple[str, ...] | None:

@@ -23,6 +23,8 @@ _SUBJECTS = ("command", "file_path", "path", "pattern", "url", "query", "skill",
 """Where a tool's input says what it is about, first come first served."""
 DETAIL = 200
 """Most characters of a detail."""
+REQUEST = 4_000
+"""Most characters of what a dialog asks for."""
 
 
 def read(text: str, at: float | None = None) -> HookNews | None:
@@ -63,6 +65,7 @@ def read(text: str, at: float | None = None) -> HookNews | None:
         or _text(data, "notification_type")
         or _text(data, "trigger"),
         answer=_text(answered, "answer"),
+        request=_request(data) if event == "PermissionRequest" else "",
         handed=tuple(i for i in ids if isinstance(i, str)) if isinstance(ids, list) else (),
     )
 
@@ -117,6 +120,27 @@ def _asked(data: dict[str, Any]) -> Reading:
         return _blocked(BlockedKind.QUESTION, _first_question(tool_input))
     subject = next((found for key in _SUBJECTS if (found := _text(tool_input, key))), "")
     return _blocked(BlockedKind.PERMISSION, f"{tool}: {_first_line(subject)}" if subject else tool)
+
+
+def _request(data: dict[str, Any]) -> str:
+    """What is asked for: the plan, the questions with their options, else the tool's input, one field a line."""
+    given = data.get("tool_input")
+    tool_input = given if isinstance(given, dict) else {}
+    tool = _text(data, "tool_name") or ""
+    if tool == "ExitPlanMode":
+        return (_text(tool_input, "plan") or "")[:REQUEST]
+    questions = tool_input.get("questions")
+    if tool == "AskUserQuestion" and isinstance(questions, list):
+        return "\n".join(_question(q) for q in questions if isinstance(q, dict))[:REQUEST]
+    lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in tool_input.items()]
+    return "\n".join((tool, *lines))[:REQUEST]
+
+
+def _question(question: dict[str, Any]) -> str:
+    options = question.get("options")
+    offered = [o for o in options if isinstance(o, dict)] if isinstance(options, list) else []
+    labels = [f"  {_text(o, 'label') or ''}: {_text(o, 'description') or ''}".rstrip(": ") for o in offered]
+    return "\n".join((_text(question, "question") or "", *labels))
 
 
 def _notified(data: dict[str, Any]) -> Reading:

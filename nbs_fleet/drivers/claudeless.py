@@ -182,8 +182,11 @@ class Claudeless:
         if dialog.kind not in (BlockedKind.TRUST, BlockedKind.BYPASS):
             return claude_answers.answer(dialog, policy)
         index = claude_answers.choose(dialog, policy)
-        if index is None:
-            return None
+        return None if index is None else self.pick(dialog, index)
+
+    def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
+        if dialog.kind not in (BlockedKind.TRUST, BlockedKind.BYPASS):
+            return claude_answers.pick(dialog, index)
         if dialog.kind is BlockedKind.TRUST:
             return ("y",) if dialog.options[index].label.startswith("Yes") else ("n",)
         return claude_answers.walk(dialog, index)

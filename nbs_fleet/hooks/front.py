@@ -90,10 +90,8 @@ Stop | PreToolUse | PostToolUse | UserPromptSubmit)
     ;;
 esac
 if [ "$event" = UserPromptSubmit ]; then
-    case $policy in
     # What the agent signalled before now belongs to an earlier turn.
-    *'"Stop"'*) true >"$agent/turn" ;;
-    esac
+    true >"$agent/turn"
 fi
 if [ "$ask" ] && [ "$policy" ]; then
     # It takes the new file away before it says anything; a Python that can't run the one form runs the other.

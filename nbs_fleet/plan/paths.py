@@ -111,6 +111,14 @@ class RunPaths(Struct, frozen=True):
         return join(self.run, "story.jsonl")
 
     @property
+    def attention(self) -> str:
+        return join(self.run, "attention.json")
+
+    @property
+    def waiting(self) -> str:
+        return join(self.run, "waiting")
+
+    @property
     def bin(self) -> str:
         return join(self.run, "bin")
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nbs_fleet.model import AgentState, Evidence, Exit, ProcId
+from nbs_fleet.model import AgentState, Asking, Evidence, Exit, Failure, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.spec.team import Agent, Chat, Layout, Pythia, Standup
 
@@ -109,6 +109,15 @@ class AgentRecord(Struct, frozen=True):
     """Remedies tried since the agent last made progress, by trigger."""
     signal: str | None = None
     """What the agent last said of itself: complete, escalate, continue."""
+    signal_text: str = ""
+    asking: Asking | None = None
+    """The dialog that is open."""
+    failure: Failure | None = None
+    """Why its last turn failed, until the next one begins."""
+    escalated: str = ""
+    """The trigger for which no remedy is left."""
+    words: str = ""
+    """The agent's last words, while it may need a person."""
 
 
 class Running(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from nbs_fleet.drivers.base import HookNews, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, Evidence
+from nbs_fleet.model import AgentState, Asking, BlockedKind, Evidence, Failure
 from nbs_fleet.sidecar.delivery import PostAction, PostEvent
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.recovery import Remedy
@@ -143,6 +143,13 @@ class Report(Struct, frozen=True, tag=True):
     session_id: str | None = None
     tries: dict[str, int] = {}
     """Remedies tried since the agent last made progress, by trigger."""
+    signal_text: str = ""
+    asking: Asking | None = None
+    """The dialog that is open, once it was read."""
+    failure: Failure | None = None
+    escalated: str = ""
+    words: str = ""
+    """The agent's last words, while it may need a person."""
 
 
 Action = Look | ReadTranscript | Press | Report | PostAction | Remedy | Notify

@@ -7,8 +7,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Reading, StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment
-from nbs_fleet.sidecar import delivery, notices, recovery
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Moment
+from nbs_fleet.sidecar import delivery, needy, notices, recovery
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -29,7 +29,7 @@ from nbs_fleet.sidecar.actions import (
     TranscriptSeen,
     WaitingSeen,
 )
-from nbs_fleet.sidecar.mind import Failure, Mind
+from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
 
@@ -50,12 +50,16 @@ Step = tuple[Mind, tuple[Action, ...]]
 
 def decide(mind: Mind, event: Event, now: Moment) -> Step:
     """Return what is known after `event`, and the actions to perform, in order."""
+    before = mind.report.state
     mind, actions = _take(mind, event, now)
     if any(isinstance(a, Look) for a in actions):
         mind = replace(mind, looking=True)
     mind, told = _conclude(mind, now)
     mind, more = _act(mind, now)
     mind, late = _conclude(mind, now) if more else (mind, ())
+    if mind.report.state is AgentState.BLOCKED and before is not AgentState.BLOCKED:
+        # A person who is asked wants to know what the agent said before.
+        late = (*late, ReadTranscript())
     return mind, (*actions, *told, *more, *late)
 
 
@@ -75,7 +79,7 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case HookSeen():
             return _hook(mind, event, now)
         case Signalled():
-            return replace(mind, signal=event.kind), ()
+            return replace(mind, signal=event.kind, signal_text=event.message[: needy.WORDS]), ()
         case Paused():
             return replace(mind, paused=event.paused), ()
         case WaitingSeen():
@@ -213,8 +217,16 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         signal=mind.signal,
         session_id=_session(mind),
         tries=mind.stuck.tries,
+        signal_text=mind.signal_text,
+        asking=needy.asking(mind) if state is AgentState.BLOCKED else None,
+        failure=mind.failure,
+        escalated=mind.stuck.escalated,
+        words=needy.words(mind, state),
     )
     mind = replace(mind, acknowledged=acknowledged)
+    if mind.file is not None and mind.report.state is AgentState.IDLE and state is AgentState.BUSY:
+        # A new turn: what was signalled in an earlier one is over.
+        mind, report = replace(mind, signal=None, signal_text=""), replace(report, signal=None, signal_text="")
     if _told(report) == _told(mind.report):
         return mind, ()
     return replace(mind, report=report), (report,)
@@ -274,6 +286,11 @@ def _told(report: Report) -> tuple[object, ...]:
         report.signal,
         report.session_id,
         report.tries,
+        report.signal_text,
+        report.asking,
+        report.failure,
+        report.escalated,
+        report.words,
     )
     return (*plain, says, *more)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, ErrorKind
+from nbs_fleet.model import AgentState, Failure
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.delivery import Means, Post
 from nbs_fleet.sidecar.notices import Noticed, NoticeRules, Waiting
@@ -23,15 +23,6 @@ class Watching(Struct, frozen=True):
     means: Means = Means(mail=False, stop_hook=False, keys_only=True)
     rules: Rules = Rules()
     notices: NoticeRules = NoticeRules()
-
-
-class Failure(Struct, frozen=True):
-    """A turn that ended in an error, until the next turn begins. Times: wall seconds."""
-
-    kind: ErrorKind
-    at: float
-    detail: str = ""
-    until: float | None = None
 
 
 class Mind(Struct, frozen=True):
@@ -52,6 +43,7 @@ class Mind(Struct, frozen=True):
     """Bytes of the transcript."""
     failure: Failure | None = None
     signal: str | None = None
+    signal_text: str = ""
     acknowledged: bool = False
     looking: bool = False
     look_again: bool = False

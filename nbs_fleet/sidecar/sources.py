@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import Any, cast
+
+import msgspec
 
 from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import Driver, StateFile
@@ -135,3 +138,23 @@ def _hook(driver: Driver, at: float, path: str) -> HookSeen | None:
     if news is None:
         return None
     return HookSeen(news, at, proofs.in_prompt(news.prompt) if news.prompt else ())
+
+
+def read_signal(path: str) -> tuple[str | None, str]:
+    """What an agent said of itself in its last turn, and its words; (None, "") if nothing.
+
+    The hook of each prompt touches `turn` beside it: what was said before that is over.
+    """
+    turn = os.path.join(os.path.dirname(path), "turn")
+    try:
+        with open(path, "rb") as file:
+            if os.path.exists(turn) and os.stat(turn).st_mtime_ns > os.fstat(file.fileno()).st_mtime_ns:
+                return None, ""
+            said = msgspec.json.decode(file.read(100_000))
+    except (OSError, msgspec.MsgspecError):
+        return None, ""
+    if not isinstance(said, dict):
+        return None, ""
+    fields = cast("dict[str, Any]", said)
+    kind, message = fields.get("kind"), fields.get("message")
+    return (kind if isinstance(kind, str) else None), (message if isinstance(message, str) else "")

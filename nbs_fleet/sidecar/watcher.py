@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, assert_never, cast
+from typing import Protocol, assert_never
 
 import msgspec
 
@@ -20,7 +20,8 @@ from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, BlockedKind, Message, MessageKind, Moment, Priority, ProcId
 from nbs_fleet.plan.paths import AgentPaths
-from nbs_fleet.sidecar import delivery, recovery, wording
+from nbs_fleet.plan.types import AgentRecord
+from nbs_fleet.sidecar import answering, delivery, recovery, wording
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -42,7 +43,7 @@ from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.postman import Postman
-from nbs_fleet.sidecar.sources import StateFiles, read_spool, read_transcript
+from nbs_fleet.sidecar.sources import StateFiles, read_signal, read_spool, read_transcript
 
 PAUSE_FILE = "control-pause"
 PAUSED_FILE = "paused"
@@ -262,7 +263,7 @@ class Sidecar:
     def _agent_dir_changed(self, name: str) -> None:
         if name in ("", PAUSED_FILE):
             self._nbs_changed(PAUSE_FILE)
-        if name not in ("", "signal.json"):
+        if name not in ("", "signal.json", "turn"):
             return
         kind, message = read_signal(self.about.paths.signal)
         if kind != self._loop.state.signal:
@@ -336,6 +337,13 @@ class Sidecar:
                 return Pressed(ok=False, why=error.message)
         return Pressed(ok=True)
 
+    async def answer(self, wish: answering.Wish) -> str:
+        """Answer the dialog that a person means, if it is still the open one; why not, or nothing."""
+        async with self._lock:
+            why = await answering.answer(wish, self.driver, self)
+        self._loop.post(Pressed(ok=not why))
+        return why
+
     def _rehook(self) -> None:
         """Render the client's settings with hooks at tool boundaries; Claude Code reads them at its next prompt."""
         facts = msgspec.structs.replace(self.facts, hand_over=True)
@@ -371,25 +379,12 @@ class Sidecar:
         self._post.mailbox.accept(message)
 
 
-def read_signal(path: str) -> tuple[str | None, str]:
-    """What an agent last said of itself, and its words; (None, "") if nothing."""
-    try:
-        with open(path, "rb") as file:
-            said = msgspec.json.decode(file.read(100_000))
-    except (OSError, msgspec.MsgspecError):
-        return None, ""
-    if not isinstance(said, dict):
-        return None, ""
-    fields = cast("dict[str, Any]", said)
-    kind, message = fields.get("kind"), fields.get("message")
-    return (kind if isinstance(kind, str) else None), (message if isinstance(message, str) else "")
-
-
-def first_mind(watching: Watching, *, ready: bool, tries: dict[str, int]) -> Mind:
-    """What a sidecar knows at its start."""
+def first_mind(watching: Watching, record: AgentRecord, *, adopted: bool) -> Mind:
+    """What a sidecar knows at its start. `adopted`: an earlier one watched the same client; its failures are known."""
     return Mind(
         watching,
-        report=Report(AgentState.STARTING, 0.0, ready=ready),
+        report=Report(AgentState.STARTING, 0.0, ready=record.ready),
         post=delivery.Post(watching.means),
-        stuck=recovery.Stuck(tries=tries),
+        stuck=recovery.Stuck(tries=record.tries, escalated=record.escalated if adopted else ""),
+        failure=record.failure if adopted else None,
     )

@@ -77,7 +77,7 @@ def _told(mind: Mind) -> float:
     return (mind.file.at if mind.file is not None else None) or mind.file_at
 
 
-def _is_recent(mind: Mind) -> bool:
+def is_recent(mind: Mind) -> bool:
     """Whether the last hook may be about what the state file says now."""
     return mind.hook_at >= _told(mind) - HOOK_LEAD
 
@@ -85,7 +85,7 @@ def _is_recent(mind: Mind) -> bool:
 def _compacts(mind: Mind) -> bool:
     """The last hook told of a compaction; the one after it (a session's start) tells of its end."""
     news = mind.hook
-    recent = news is not None and _is_recent(mind)
+    recent = news is not None and is_recent(mind)
     return news is not None and recent and news.reading.state is AgentState.COMPACTING
 
 
@@ -97,14 +97,14 @@ def tool(mind: Mind) -> str:
 
 def _asked(mind: Mind) -> str:
     news = mind.hook
-    recent = news is not None and _is_recent(mind)
+    recent = news is not None and is_recent(mind)
     return news.reading.detail if news is not None and recent else ""
 
 
 def _named(mind: Mind) -> Reading:
     """The dialog on the screen, with what a hook told it is about."""
     news, screen = mind.hook, mind.screen
-    same = news is not None and news.reading.blocked is screen.blocked and _is_recent(mind)
+    same = news is not None and news.reading.blocked is screen.blocked and is_recent(mind)
     return replace(screen, detail=news.reading.detail) if news and same and news.reading.detail else screen
 
 
@@ -113,7 +113,7 @@ def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:
     if mind.screen.state is AgentState.BLOCKED and mind.screen.blocked is not None:
         return mind.screen.blocked
     news = mind.hook
-    if news is not None and news.reading.blocked is not None and _is_recent(mind):
+    if news is not None and news.reading.blocked is not None and is_recent(mind):
         return news.reading.blocked
     return reading.blocked
 

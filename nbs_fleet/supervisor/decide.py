@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from nbs_fleet.model import AgentState, Exit, ExitKind, Moment
+from nbs_fleet.model import AgentState, Asking, Exit, ExitKind, Moment
 from nbs_fleet.plan.diff import changed, needs_fresh
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Desired
 from nbs_fleet.sidecar.actions import Report
@@ -227,6 +227,7 @@ def _reported(fleet: Fleet, event: Reported) -> Fleet:
 def _told(record: AgentRecord, report: Report) -> AgentRecord:
     if report.session_id and record.session_id and report.session_id != record.session_id:
         record = replace(record, session_id=report.session_id, sessions=(*record.sessions, record.session_id)[-20:])
+    asking, detail = _asked_for(record, report)
     return replace(
         record,
         queued=report.queued,
@@ -240,10 +241,28 @@ def _told(record: AgentRecord, report: Report) -> AgentRecord:
         since=report.since or record.since,
         ready=report.ready,
         blocked=report.blocked,
-        detail=report.detail,
+        detail=detail,
         until=report.until,
         evidence=report.evidence,
+        signal_text=report.signal_text,
+        asking=asking,
+        failure=report.failure,
+        escalated=report.escalated,
+        words=report.words,
     )
+
+
+def _asked_for(record: AgentRecord, report: Report) -> tuple[Asking | None, str]:
+    """The open dialog and what it is about: a supervisor that takes over did not hear the hook that told it."""
+    new, old = report.asking, record.asking
+    if report.state is not AgentState.BLOCKED or record.state is not AgentState.BLOCKED or old is None:
+        return new, report.detail
+    if new is None:
+        # The screen was not read yet.
+        return old, record.detail
+    if new.mark == old.mark and not new.request:
+        return replace(new, request=old.request), record.detail or report.detail
+    return new, report.detail
 
 
 def _asked(fleet: Fleet, event: Asked, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:

@@ -20,6 +20,7 @@ from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.attend import Attention
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.desk import Desk
@@ -67,6 +68,7 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
+        self.attention = Attention(paths, answer=self.sidecars.answer, publish=self.socket.publish, story=self.story)
         self.desk = Desk(
             plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, rows=self._rows, story=self.story
         )
@@ -121,6 +123,8 @@ class Supervisor:
             return self._apply(request)
         if request.do in ("start", "stop", "restart"):
             return self._ask(request)
+        if request.do in ("answer", "skip", "snooze"):
+            return await self.attention.ask(request)
         if request.do == "yield":
             self.loop.step(Asked("yield"))
             await self.loop.settled()
@@ -147,7 +151,8 @@ class Supervisor:
         return Answer(pid=os.getpid())
 
     def _everything(self) -> tuple[Answer, ...]:
-        return tuple(Answer(record=life.record) for life in self.loop.state.lives.values())
+        records = tuple(Answer(record=life.record) for life in self.loop.state.lives.values())
+        return (*records, Answer(queue=self.attention.queue))
 
     async def _perform(self, action: Action) -> Event | None:
         match action:
@@ -197,7 +202,7 @@ class Supervisor:
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
             prompted = action.prompted and (agent.prompt is not None or action.died)
-            self.sidecars.begin(self.plan, agent, life.record, prompted=prompted)
+            self.sidecars.begin(self.plan, agent, life.record, prompted=prompted, adopted=not action.died)
 
     def _dead(self, handle: str, proc: ProcId) -> None:
         self._spawn(self._bury(handle, proc))
@@ -239,6 +244,7 @@ class Supervisor:
             self.story(None).tell(
                 now.wall, "decided", on=type(event).__name__, event=said, actions=doing, mono=round(now.mono, 3)
             )
+        self.attention.look(after, event)
         for handle, life in after.lives.items():
             old = before.lives.get(handle)
             # What was found was told by whoever did it.
@@ -260,7 +266,7 @@ class Supervisor:
                 continue
             if life.record.fields == agent.fields:
                 refresh_files(self.plan, agent, life.record)
-                self.sidecars.begin(self.plan, agent, life.record, prompted=False)
+                self.sidecars.begin(self.plan, agent, life.record, prompted=False, adopted=True)
 
     def _secrets(self, handle: str) -> tuple[str, ...]:
         try:
@@ -285,12 +291,14 @@ class Supervisor:
         if not self._over.done():
             self.sidecars.poll()
             self.desk.look()
+            self.attention.look(self.loop.state)
             self._poll_later()
 
     async def _close(self, deciding: asyncio.Task[None]) -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
         await self.desk.close()
+        self.attention.close()
         await self.sidecars.close()
         await self.socket.close()
         self._deaths.close()

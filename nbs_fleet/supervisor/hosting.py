@@ -14,8 +14,9 @@ from nbs_fleet.loop import keep
 from nbs_fleet.model import Moment
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.sidecar.actions import Action, Event, Report
+from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.sidecar.delivery import Means
-from nbs_fleet.sidecar.mind import Watching
+from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.watcher import Ground, Run, Sidecar, first_mind
@@ -44,12 +45,17 @@ class Sidecars:
         self._faults: dict[str, list[str]] = {}
         self._waiting: dict[str, Waiting] = {}
 
-    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool) -> None:
-        """Watch the client that `record` describes; one that was watched before is let go."""
+    def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool) -> None:
+        """Watch the client that `record` describes; one that was watched before is let go.
+
+        `adopted`: this very client was watched before, so what is known of its failures holds.
+        """
         handle = agent.agent.handle
         self.end(handle)
         self._faults[handle] = []
-        task = asyncio.create_task(self._keep(plan, agent, record, prompted), name=f"sidecar {handle}")
+        task = asyncio.create_task(
+            self._keep(plan, agent, record, prompted=prompted, adopted=adopted), name=f"sidecar {handle}"
+        )
         self._tasks[handle] = task
         task.add_done_callback(lambda done: self._forget(handle, done))
 
@@ -79,6 +85,11 @@ class Sidecars:
         if sidecar is not None:
             sidecar.see(waiting)
 
+    async def answer(self, handle: str, wish: Wish) -> str:
+        """Answer an agent's dialog for a person; why it could not be done, or nothing."""
+        sidecar = self._running.get(handle)
+        return await sidecar.answer(wish) if sidecar is not None else f"nobody watches {handle} now"
+
     def states(self) -> dict[str, str]:
         """What `ps` says of each sidecar: running, or what it fell over."""
         states = dict.fromkeys(self._tasks, "running")
@@ -87,11 +98,17 @@ class Sidecars:
                 states[handle] = f"faulted {len(faults)}x: {faults[-1]}"
         return states
 
-    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> None:
+    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool) -> None:
         handle = agent.agent.handle
+        first = True
 
         async def run() -> None:
-            sidecar = self._make(plan, agent, record, prompted)
+            nonlocal first
+            watching = watching_of(agent, registry.get(agent.agent.driver), prompted)
+            # After a fault the record is old news.
+            mind = first_mind(watching, record, adopted=adopted and first)
+            first = False
+            sidecar = self._make(plan, agent, record, mind)
             self._running[handle] = sidecar
             if handle in self._waiting:
                 sidecar.see(self._waiting[handle])
@@ -105,11 +122,12 @@ class Sidecars:
 
         await keep(run, fault)
 
-    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, prompted: bool) -> Sidecar:
+    def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, mind: Mind) -> Sidecar:
         if record.proc is None or record.pane is None:
             raise ValueError("nothing runs to be watched")
         handle = agent.agent.handle
         driver = registry.get(agent.agent.driver)
+        prompted = mind.watching.expects_prompt
         facts = gather(plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted)
         story = self._story(handle)
 
@@ -126,7 +144,7 @@ class Sidecars:
             paths=plan.paths.agent(handle),
             root=plan.root,
             ready=record.ready,
-            mind=first_mind(watching_of(agent, driver, prompted), ready=record.ready, tries=record.tries),
+            mind=mind,
             earlier=earlier_transcripts(driver, facts, record.sessions),
         )
         return Sidecar(

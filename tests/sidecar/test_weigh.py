@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment, Source
-from nbs_fleet.sidecar.mind import Failure, Mind, Watching
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Moment, Source
+from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
 
 S = AgentState

@@ -1,0 +1,1 @@
+"""Who needs a person: one queue for the whole team."""

@@ -1,0 +1,88 @@
+"""`nbs-fleet next` and `back`: a person goes to the agent that has waited the longest, and back again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from nbs_fleet.cli import output
+from nbs_fleet.cli.attach import command, is_inside
+from nbs_fleet.cli.guard import require_person
+from nbs_fleet.cli.lookup import Found, find_team
+from nbs_fleet.cli.panes import find_pane
+from nbs_fleet.cli.params import TeamName
+from nbs_fleet.cli.queue import current
+from nbs_fleet.errors import FleetError, MissingError
+from nbs_fleet.launch.tmux import Tmux
+
+Client = Annotated[
+    str | None, typer.Option("--client", metavar="TTY", help="move this client of the team's tmux (for key bindings)")
+]
+
+
+def next_(*, client: Client = None, team: TeamName = None) -> None:
+    """Go to the pane of the agent that has waited the longest. Works while the supervisor is dead.
+
+    Inside the team's own tmux this switches to the pane; elsewhere it attaches. Where stdin or stdout is not a
+    terminal, the tmux command is printed instead of run.
+
+    For example:
+        nbs-fleet next
+    """
+    found = find_team(team)
+    require_person(found)
+    tmux = Tmux(found.paths.tmux)
+    for item in current(found).visible(time.time()):
+        pane = find_pane(found, item.handle)
+        if pane is None:
+            output.note(f"{item.id}: {item.handle} has no pane ({item.need.kind}: {item.need.title})")
+            continue
+        if client:
+            tmux.run("switch-client", "-c", client, "-t", pane.id)
+            tmux.run("display-message", "-c", client, f"{item.handle}: {item.need.kind}")
+            return
+        _go(tmux, command(tmux, pane.id, environ=os.environ, read_only=False))
+        return
+    if client:
+        tmux.run("display-message", "-c", client, "nothing waits for you")
+        return
+    output.say("nothing waits for you")
+
+
+def back(*, client: Client = None, team: TeamName = None) -> None:
+    """Go back to the window where you were before, inside the team's own tmux.
+
+    For example:
+        nbs-fleet back
+    """
+    found = find_team(team)
+    require_person(found)
+    tmux = Tmux(found.paths.tmux)
+    if client is None and not is_inside(tmux.socket, os.environ):
+        raise FleetError("back works inside the team's own tmux", hint="nbs-fleet next goes there")
+    _back(tmux, found)
+
+
+def _back(tmux: Tmux, found: Found) -> None:
+    target = f"={found.team}:"
+    if tmux.run("display-message", "-p", "-t", target, "#{window_last_flag}#{session_windows}") == "01":
+        return
+    tmux.run("last-window", "-t", target)
+
+
+def _go(tmux: Tmux, argv: list[str]) -> None:
+    """Switch the caller's own client, or become tmux."""
+    inside = is_inside(tmux.socket, os.environ)
+    if not inside and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        output.say(shlex.join(argv))
+        return
+    sys.stdout.flush()
+    try:
+        os.execvp(argv[0], argv)  # noqa: S606  # becoming tmux is the point
+    except FileNotFoundError:
+        raise MissingError("tmux is not installed", hint="install tmux 3.3 or newer") from None

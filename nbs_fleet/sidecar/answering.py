@@ -1,0 +1,135 @@
+"""Answers a dialog for a person: only the very dialog they saw, by its own keys, and only once it is seen to be gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+import tenacity
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nbs_fleet.drivers.base import Dialog, Driver, Reading
+from nbs_fleet.errors import FleetError
+from nbs_fleet.model import BlockedKind
+from nbs_fleet.spec.team import Dialogs
+
+APPROVE, DENY = "approve", "deny"
+CHANGED = "the dialog is not there any more, or another one took its place; nothing was pressed"
+GONE_SECONDS = 5.0
+"""How long an answered dialog may stay on the screen."""
+TYPED = re.compile(r"^(Type something|Tell Claude what to change)")
+"""Lines that take a text: their digit moves there, the text follows, Enter ends it (Claude Code 2.1.197)."""
+ESCAPED = (BlockedKind.PLAN, BlockedKind.QUESTION, BlockedKind.PERMISSION)
+"""Dialogs that Escape refuses where no line does."""
+
+
+class Wish(Struct, frozen=True):
+    """What a person wants of the dialog `mark`.
+
+    `choice`: an option's key, its label or the label's beginning, `approve` or `deny`. `text`: for a line that takes one.
+    """
+
+    mark: str
+    choice: str
+    text: str = ""
+
+
+class Hand(Struct, frozen=True):
+    """How a dialog is answered: `keys`, then a text with Enter if `types`."""
+
+    keys: tuple[str, ...]
+    types: bool = False
+
+
+class Desk(Protocol):
+    """The pane, held while it is answered."""
+
+    async def read(self) -> Reading:
+        """A fresh look."""
+        ...
+
+    async def press(self, *keys: str) -> None:
+        """Press keys by their tmux names."""
+        ...
+
+    async def write(self, text: str) -> None:
+        """Put text where the cursor is."""
+        ...
+
+
+def hand(dialog: Dialog, wish: Wish, driver: Driver) -> Hand | str:
+    """How the wish is carried out, or why it can't be."""
+    if wish.choice in (APPROVE, DENY):
+        policy = replace(Dialogs(), **{dialog.kind.value: "accept" if wish.choice == APPROVE else "deny"})
+        keys = driver.answer(dialog, policy)
+        if keys is None and wish.choice == DENY and dialog.kind in ESCAPED:
+            keys = ("Escape",)
+        return Hand(keys) if keys else f"no line of it says {wish.choice}; {_choices(dialog)}"
+    index = find(dialog.keyed(), wish.choice)
+    if index is None:
+        return f'"{wish.choice}" is none of its options; {_choices(dialog)}'
+    keys = driver.pick(dialog, index)
+    if keys is None:
+        return "its cursor can't be seen; attach to the pane"
+    types = bool(TYPED.match(dialog.options[index].label))
+    if types and not wish.text.strip():
+        return f'"{dialog.options[index].label}" takes a text: -m TEXT'
+    return Hand(keys, types)
+
+
+def find(options: Sequence[tuple[str, str]], choice: str) -> int | None:
+    """The index of the option (key, label) with this key, this label, or the only one whose label begins so."""
+    word = choice.strip().casefold()
+    keys = [key for key, _ in options]
+    labels = [label.casefold() for _, label in options]
+    if word in keys:
+        return keys.index(word)
+    if word in labels:
+        return labels.index(word)
+    begin = [n for n, label in enumerate(labels) if word and label.startswith(word)]
+    return begin[0] if len(begin) == 1 else None
+
+
+async def answer(wish: Wish, driver: Driver, desk: Desk) -> str:
+    """Answer the dialog `wish.mark` if that is what is open right now; returns why it was not answered, or nothing."""
+    dialog = (await desk.read()).dialog
+    if dialog is None or dialog.mark != wish.mark:
+        return CHANGED
+    how = hand(dialog, wish, driver)
+    if isinstance(how, str):
+        return how
+    try:
+        await desk.press(*how.keys)
+        if how.types:
+            still = (await desk.read()).dialog
+            if still is None or still.kind is not dialog.kind:
+                return "it closed before the text could be typed; look at the pane"
+            await desk.write(wish.text)
+            await desk.press("Enter")
+        return await _gone(dialog.mark, desk)
+    except FleetError as error:
+        return error.message
+
+
+async def _gone(mark: str, desk: Desk) -> str:
+    """Wait until another screen is there; what an agent does next is no business of the answer."""
+
+    async def shown() -> bool:
+        dialog = (await desk.read()).dialog
+        return dialog is not None and dialog.mark == mark
+
+    waiting = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_result(bool),
+        wait=tenacity.wait_exponential(multiplier=0.05, max=0.4),
+        stop=tenacity.stop_after_delay(GONE_SECONDS),
+        retry_error_callback=lambda _state: True,
+    )
+    stays: bool = await waiting(shown)
+    return f"the keys were pressed, but after {GONE_SECONDS:g} s it is still there; look at the pane" if stays else ""
+
+
+def _choices(dialog: Dialog) -> str:
+    said = ", ".join(f"{key} {label}" for key, label in dialog.keyed())
+    return f"it offers: {said}" if said else "attach to the pane"

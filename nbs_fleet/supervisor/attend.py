@@ -1,0 +1,134 @@
+"""The supervisor's side of the attention queue: keeps it true to the fleet, and carries out what a person answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+
+from nbs_fleet.attention import needs
+from nbs_fleet.attention.keeper import Keeper
+from nbs_fleet.attention.queue import Item, Queue, Seen, skip, snooze
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.launch.processes import identify, moment
+from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.sidecar.answering import Wish
+from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Reported
+from nbs_fleet.supervisor.protocol import Answer, Request
+from nbs_fleet.supervisor.story import Story
+
+
+class Attention:
+    """The queue while this supervisor runs.
+
+    `answer(handle, wish)` answers an agent's dialog and says why not. Besides the queue itself a file `waiting`
+    (`PID START NUMBER`) is kept for the status line.
+    """
+
+    def __init__(
+        self,
+        paths: RunPaths,
+        *,
+        answer: Callable[[str, Wish], Awaitable[str]],
+        publish: Callable[[Answer], None],
+        story: Callable[[str | None], Story],
+    ) -> None:
+        self._keeper = Keeper(paths.attention)
+        self._waiting, self._answer, self._publish, self._story = paths.waiting, answer, publish, story
+        self._heard: set[str] = set()
+        """Agents whose sidecar has spoken since this supervisor began."""
+        self._counted: int | None = None
+
+    @property
+    def queue(self) -> Queue:
+        """The queue as it is on disk."""
+        return self._keeper.queue
+
+    def look(self, fleet: Fleet, event: Event | None = None) -> None:
+        """Make the queue fit the fleet. Until an agent's sidecar has spoken, nothing of it is closed."""
+        if fleet.plan is None:
+            return
+        if isinstance(event, Reported):
+            self._heard.add(event.handle)
+        if isinstance(event, LaunchedAll):
+            self._heard.update(result.handle for result in event.results)
+        now = moment().wall
+        seen: dict[str, Seen] = {}
+        for handle, life in fleet.lives.items():
+            if life.plan is None:
+                continue
+            one = needs.seen(life.record, now)
+            seen[handle] = Seen(one.needs, keeps=None) if life.alive and handle not in self._heard else one
+        before = self.queue
+        try:
+            changed = self._keeper.look(seen)
+        except FleetError as error:
+            self._story(None).tell(now, "attention queue not written", error=error.message)
+            return
+        if changed:
+            self._tell(before)
+        self._count(now)
+
+    async def ask(self, request: Request) -> Answer:
+        """Carry out `answer`, `skip` or `snooze`."""
+        item = self.queue.find(request.item)
+        if item is None:
+            return Answer(ok=False, error=self._gone(request.item))
+        now = moment().wall
+        if request.do == "answer":
+            return await self._carry_out(item, request)
+        self._keeper.change(
+            skip(self.queue, item.id, now) if request.do == "skip" else snooze(self.queue, item.id, request.until)
+        )
+        self._publish(Answer(queue=self.queue))
+        self._count(now)
+        return Answer(queue=self.queue)
+
+    def close(self) -> None:
+        """Nobody counts any more."""
+        if os.path.exists(self._waiting):
+            os.unlink(self._waiting)
+
+    async def _carry_out(self, item: Item, request: Request) -> Answer:
+        if not item.need.mark:
+            return Answer(
+                ok=False, error=f"{item.id} ({item.handle}: {item.need.kind}) is no dialog that can be answered"
+            )
+        why = await self._answer(item.handle, Wish(item.need.mark, request.choice, request.text))
+        self._story(item.handle).tell(
+            moment().wall,
+            "answered by a person",
+            item=item.id,
+            dialog=item.need.kind,
+            choice=request.choice,
+            why_not=why,
+        )
+        return Answer(ok=not why, error=f"{item.id} ({item.handle}): {why}" if why else None)
+
+    def _gone(self, item_id: str) -> str:
+        later = self.queue.later(item_id)
+        if later is None:
+            return f"there is no item {item_id}"
+        if not later:
+            return f"{item_id} is closed: the agent moved on; nothing was pressed"
+        return f"{item_id} was replaced by {later}, which asks for something else; nothing was pressed"
+
+    def _tell(self, before: Queue) -> None:
+        """The followers and the stories hear of what opened and what closed."""
+        old = {item.id: item for item in before.items}
+        new = {item.id: item for item in self.queue.items}
+        now = moment().wall
+        for item in new.values():
+            if item.id not in old:
+                self._story(item.handle).tell(now, "needs a person", item=item.id, reason=item.need.kind)
+        for item in old.values():
+            if item.id not in new:
+                self._story(item.handle).tell(now, "needs nobody any more", item=item.id, reason=item.need.kind)
+        self._publish(Answer(queue=self.queue))
+
+    def _count(self, now: float) -> None:
+        number = len(self.queue.visible(now))
+        me = identify(os.getpid())
+        if number != self._counted and me is not None:
+            write_atomic(self._waiting, f"{me.pid} {me.start} {number}\n")
+            self._counted = number

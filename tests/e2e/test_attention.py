@@ -1,0 +1,159 @@
+"""What waits for a person is one queue: right items with right context, answers that hit what was meant, no ghosts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.fleet import Fleet, Result
+
+Item = dict[str, Any]
+QUESTION = {
+    "questions": [
+        {
+            "question": "Which library should we use?",
+            "header": "Library",
+            "multiSelect": False,
+            "options": [{"label": "aiohttp", "description": "async"}, {"label": "requests", "description": "sync"}],
+        }
+    ]
+}
+
+
+def write(name: str) -> str:
+    """A prompt after which the model writes a file, which needs a permission."""
+    return f"[[tool Write {json.dumps({'file_path': name, 'content': 'x'})}]]"
+
+
+def queue(fleet: Fleet) -> list[Item]:
+    result = fleet.run("queue", "--team", fleet.team, "--json")
+    assert result.code == 0, str(result)
+    items = result.json()["items"]
+    assert isinstance(items, list)
+    return items
+
+
+def waits(fleet: Fleet, *expected: tuple[str, str], within: float = 20) -> dict[str, Item]:
+    """Wait until the queue holds exactly these (handle, kind), in this order; returns them by handle."""
+    seen: list[Item] = []
+
+    def right() -> bool:
+        seen[:] = queue(fleet)
+        return [(item["handle"], item["kind"]) for item in seen] == list(expected)
+
+    try:
+        fleet.until(right, within=within)
+    except AssertionError:
+        raise AssertionError(f"the queue is not {expected}: {json.dumps(seen, indent=1)}") from None
+    return {item["handle"]: item for item in seen}
+
+
+def do(fleet: Fleet, *args: str) -> Result:
+    return fleet.run(*args, "--team", fleet.team)
+
+
+def say(fleet: Fleet, handle: str, text: str, *expected: tuple[str, str]) -> dict[str, Item]:
+    """Type a prompt into an idle agent's pane, and wait for what then waits."""
+    pane = str(fleet.agent(handle)["pane"])
+    fleet.tmux("send-keys", "-l", "-t", pane, text)
+    fleet.until(lambda: text[:20] in fleet.tmux("capture-pane", "-p", "-t", pane), what="the prompt is in the box")
+    fleet.tmux("send-keys", "-t", pane, "Enter")
+    return waits(fleet, *expected)
+
+
+@pytest.mark.clients("sim", "claude")
+def test_dialogs_wait_in_order_and_are_answered_by_the_queue(fleet: Fleet) -> None:
+    path = fleet.root / "written"
+    ask, plan = f"[[tool AskUserQuestion {json.dumps(QUESTION)}]]", "[[plan # The plan]] [[tool ExitPlanMode {}]]"
+    make = fleet.client.agent
+    fleet.write_team([make("cy", permission_mode="plan"), make("bo"), make("ana")])
+    fleet.up()
+    fleet.all_idle()
+    say(fleet, "ana", write(str(path)), ("ana", "permission"))
+    say(fleet, "bo", ask, ("ana", "permission"), ("bo", "question"))
+    items = say(fleet, "cy", plan, ("ana", "permission"), ("bo", "question"), ("cy", "plan"))
+    assert "file_path: " in items["ana"]["text"]
+    assert [o["label"] for o in items["bo"]["options"]][:2] == ["aiohttp", "requests"]
+    assert "aiohttp: async" in items["bo"]["text"]
+    assert "The plan" in items["cy"]["text"]
+    refused = do(fleet, "answer", items["bo"]["id"], "sanic")
+    assert refused.code == 1, str(refused)
+    assert "none of its options" in refused.err
+
+    assert do(fleet, "approve", items["ana"]["id"]).code == 0
+    fleet.until(path.exists, what="the file is written after the approval")
+    assert do(fleet, "answer", items["bo"]["id"], "req").code == 0
+    assert do(fleet, "deny", items["cy"]["id"]).code == 0
+    waits(fleet)
+    again = do(fleet, "approve", items["ana"]["id"])
+    assert again.code == 1, str(again)
+    assert "is closed" in again.err
+
+
+@pytest.mark.clients("sim", "claude")
+def test_an_item_closes_when_its_dialog_is_answered_in_the_pane_and_a_replaced_one_is_refused(fleet: Fleet) -> None:
+    one, two = fleet.root / "one", fleet.root / "two"
+    fleet.write_team([fleet.client.agent("ana", prompt_text=f"{write(str(one))} {write(str(two))}")])
+    fleet.up()
+    first = waits(fleet, ("ana", "permission"))["ana"]
+    fleet.tmux("send-keys", "-t", fleet.agent("ana")["pane"], "1")
+    fleet.until(one.exists, what="the first file is written")
+    fleet.until(
+        lambda: [i["id"] for i in queue(fleet)] not in ([], [first["id"]]), what="the second dialog has its own id"
+    )
+    late = do(fleet, "approve", first["id"])
+    assert late.code == 1, str(late)
+    assert "nothing was pressed" in late.err
+    assert not two.exists()
+    second = waits(fleet, ("ana", "permission"))["ana"]
+    assert "two" in second["text"]
+    fleet.tmux("send-keys", "-t", fleet.agent("ana")["pane"], "1")
+    fleet.until(two.exists, what="the second file is written")
+    waits(fleet)
+
+
+@pytest.mark.clients("sim")
+def test_a_crash_and_a_limit_are_one_item_each(fleet: Fleet) -> None:
+    limit = {"responses": [{"pattern": {"type": "any"}, "failure": {"type": "rate_limit", "retry_after": 600}}]}
+    fleet.write_team(
+        [
+            fleet.client.agent("ana", restart={"max": 1, "within": "10m"}),
+            fleet.client.agent("bo", scenario=limit, prompt_text="hello"),
+        ]
+    )
+    fleet.up()
+    waits(fleet, ("bo", "limit"))
+    fleet.kill("ana")
+    items = waits(fleet, ("bo", "limit"), ("ana", "failed"))
+    assert "signal 9" in items["ana"]["title"]
+    assert do(fleet, "skip", items["bo"]["id"]).code == 0
+    assert "1 skipped or snoozed" in do(fleet, "queue").out
+    waits(fleet, ("ana", "failed"), ("bo", "limit"))
+    assert do(fleet, "restart", "ana").code == 0
+    waits(fleet, ("bo", "limit"))
+
+
+@pytest.mark.clients("sim")
+def test_the_queue_survives_the_supervisor_and_has_no_ghosts_afterwards(fleet: Fleet) -> None:
+    path = fleet.root / "written"
+    make = fleet.client.agent
+    fleet.write_team([make("ana"), make("bo")])
+    fleet.up()
+    fleet.all_idle()
+    say(fleet, "bo", write(str(fleet.root / "other")), ("bo", "permission"))
+    say(fleet, "ana", write(str(path)), ("bo", "permission"), ("ana", "permission"))
+    before = queue(fleet)
+    fleet.kill_supervisor()
+    fleet.wait(lambda ps: ps["supervisor"]["state"] == "running")
+    assert queue(fleet) == before
+    with fleet.without_supervisor():
+        refused = do(fleet, "approve", before[1]["id"])
+        assert refused.code == 1, str(refused)
+        assert "supervisor is not running" in refused.err
+        pane = fleet.tmux("list-panes", "-a", "-F", "#{@nbs_handle} #{pane_id}").split("ana ")[1].split()[0]
+        fleet.tmux("send-keys", "-t", pane, "1")
+        fleet.until(path.exists, what="ana goes on without a supervisor")
+    left = waits(fleet, ("bo", "permission"))
+    assert left["bo"] == before[0]
