@@ -148,6 +148,7 @@ class Asking(Struct, frozen=True):
     where a hook told it (a tool's input, a plan, questions).
     """
 
+    kind: str
     mark: str
     text: str
     options: tuple[tuple[str, str], ...] = ()

@@ -38,7 +38,8 @@ def seen(record: AgentRecord, now: float) -> Seen:
 
 
 def _blocked(record: AgentRecord, now: float) -> Seen:
-    kind = record.blocked or BlockedKind.QUESTION.value
+    # Of the sources that say "blocked", only the dialog itself says for what.
+    kind = record.asking.kind if record.asking is not None else record.blocked or BlockedKind.QUESTION.value
     if kind == BlockedKind.DRAFT.value:
         # Somebody is just typing there; messages that can't wait for it are shown by their own.
         return Seen(_said(record))
@@ -48,7 +49,7 @@ def _blocked(record: AgentRecord, now: float) -> Seen:
 
 
 def _dialog(record: AgentRecord, kind: str) -> Need:
-    asking = record.asking or Asking("", "")
+    asking = record.asking or Asking(kind, "", "")
     told = [e.at for e in record.evidence if e.source is Source.STATE_FILE and e.says.startswith("blocked")]
     return Need(
         kind,

@@ -17,7 +17,13 @@ def asking(mind: Mind) -> Asking | None:
         return None
     news = mind.hook
     told = news is not None and news.reading.blocked is dialog.kind and is_recent(mind)
-    return Asking(dialog.mark, dialog.text[-WORDS:], dialog.keyed(), news.request if news is not None and told else "")
+    return Asking(
+        dialog.kind.value,
+        dialog.mark,
+        dialog.text[-WORDS:],
+        dialog.keyed(),
+        news.request if news is not None and told else "",
+    )
 
 
 def words(mind: Mind, state: AgentState) -> str:

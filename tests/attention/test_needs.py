@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nbs_fleet.attention.needs import seen
 from nbs_fleet.model import AgentState, Asking, ErrorKind, Evidence, Exit, ExitKind, Failure, Source
 from nbs_fleet.plan.types import AgentRecord, Desired
 
 ASKING = Asking(
-    "m1", "Bash command\ntouch x\nDo you want to proceed?", (("1", "Yes"), ("3", "No")), "Bash\ncommand: touch x"
+    "permission",
+    "m1",
+    "Bash command\ntouch x\nDo you want to proceed?",
+    (("1", "Yes"), ("3", "No")),
+    "Bash\ncommand: touch x",
 )
 CRASH = Exit(ExitKind.CRASH, 9.0, code=7, lines=("boom",))
 RATE = Failure(ErrorKind.RATE_LIMIT, 5.0, "slow down")
@@ -27,10 +32,10 @@ def record(state: AgentState, **more: Any) -> AgentRecord:
     [
         (record(AgentState.BUSY), []),
         (record(AgentState.IDLE), []),
-        (record(AgentState.BLOCKED, blocked="permission", asking=ASKING), ["permission"]),
-        (record(AgentState.BLOCKED, blocked="plan", asking=ASKING), ["plan"]),
-        (record(AgentState.BLOCKED, blocked="question", asking=ASKING), ["question"]),
-        (record(AgentState.BLOCKED, blocked="trust", asking=ASKING), ["trust"]),
+        (record(AgentState.BLOCKED, asking=ASKING), ["permission"]),
+        (record(AgentState.BLOCKED, asking=replace(ASKING, kind="plan")), ["plan"]),
+        (record(AgentState.BLOCKED, asking=replace(ASKING, kind="question")), ["question"]),
+        (record(AgentState.BLOCKED, asking=replace(ASKING, kind="trust")), ["trust"]),
         (record(AgentState.BLOCKED, blocked="login"), ["login"]),
         (record(AgentState.BLOCKED, blocked="draft"), []),
         (record(AgentState.LIMITED, failure=RATE), ["limit"]),
