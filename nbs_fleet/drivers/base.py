@@ -62,6 +62,8 @@ class Facts(Struct, frozen=True):
     """Mail is not armed: messages are handed over at tool boundaries, so those are hooked too."""
     version: str | None = None
     is_root: bool = False
+    skills: tuple[str, ...] = ()
+    """Names of the skills that are deployed for it."""
 
 
 class Launch(Struct, frozen=True):
@@ -253,6 +255,10 @@ class Driver(Protocol):
 
     def proofs(self, lines: str) -> tuple[str, ...]:
         """Ids of our messages that these transcript lines prove to have reached the model."""
+        ...
+
+    def skills_dir(self, facts: Facts) -> str | None:
+        """The folder, below the agent's own, in which this client finds NAME/SKILL.md; None: it knows no skills."""
         ...
 
     def settings(self, facts: Facts) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from posixpath import join
 from typing import Any
 
 from nbs_fleet.drivers import (
@@ -32,6 +33,9 @@ from nbs_fleet.drivers.base import (
 )
 from nbs_fleet.model import ExitKind
 from nbs_fleet.spec.team import Dialogs
+
+SKILLS = "skills"
+"""The folder of an agent's own that is added to its client's, for what lies in its `.claude`."""
 
 SESSION_MARKS: tuple[str, ...] = (
     "CLAUDECODE",
@@ -119,6 +123,9 @@ class Claude:
             flags += ["--model", agent.model]
         if agent.permission_mode:
             flags += ["--permission-mode", agent.permission_mode]
+        if facts.skills:
+            # It takes all words up to the next flag, so one always follows.
+            flags[4:4] = ["--add-dir", join(facts.agent_dir, SKILLS)]
         return (*flags, *claude_hooks.briefing(agent, facts.team))
 
     def config_dir(self, facts: Facts) -> str:
@@ -154,6 +161,10 @@ class Claude:
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         return claude_hook_news.read(text, at)
+
+    def skills_dir(self, facts: Facts) -> str | None:
+        """Skills of an added directory have their bare names, whatever their text says of it (2.1.197, measured)."""
+        return join(facts.agent_dir, SKILLS, ".claude", "skills")
 
     def settings(self, facts: Facts) -> dict[str, Any]:
         hooks = claude_hooks.render(facts, dialect="claude", with_tools=facts.hand_over)

@@ -139,6 +139,8 @@ class Claudeless:
                 argv += ["--permission-mode", mode]
             else:
                 dropped.append(f"--permission-mode {agent.permission_mode}")
+        if agent.skills:
+            dropped.append("skills")
         known, unknown = known_args(agent.args)
         config = self.config_dir(facts)
         own = {} if _names_config(facts) else {"CLAUDELESS_CONFIG_DIR": config, "CLAUDE_CONFIG_DIR": config}
@@ -197,6 +199,11 @@ class Claudeless:
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         return claude_hook_news.read(text, at)
+
+    def skills_dir(self, facts: Facts) -> str | None:
+        """It knows no commands but its own (measured)."""
+        del facts
+        return None
 
     def settings(self, facts: Facts) -> dict[str, Any]:
         hooks = claude_hooks.render(facts, dialect="claudeless", with_tools=False)

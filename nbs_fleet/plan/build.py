@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +15,8 @@ from nbs_fleet.plan.layout import Place, place
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.prompts import find, variables
 from nbs_fleet.plan.sandbox import PlanProblem, Renderer
-from nbs_fleet.plan.types import SAME_SESSION, AgentPlan, Plan
+from nbs_fleet.plan.skills import render as render_skills
+from nbs_fleet.plan.types import SAME_SESSION, AgentPlan, Plan, Skill
 from nbs_fleet.plan.waves import waves
 from nbs_fleet.spec.team import Agent, Team
 
@@ -31,17 +33,19 @@ def build(
 ) -> Plan:
     """The plan of one team.
 
-    `source`: digest of the team file's text. `prompts`: absolute path, or `template:NAME` -> text, with all that is
-    included. `versions`: driver -> client version. `env_digests`: handle -> digest of its env_file's content.
+    `source`: digest of the team file's text. `prompts`: absolute path, or `template:NAME` -> text, of prompts and
+    skills, with all that is included. `versions`: driver -> client version. `env_digests`: handle -> digest of its env_file's content.
     `placed`: handle -> place of the panes that exist, which stay where they are.
-    TeamFileError lists everything that is wrong with the prompts; FleetError a cycle in `depends_on`.
+    TeamFileError lists everything that is wrong with the prompts and skills; FleetError a cycle in `depends_on`.
     """
     renderer = Renderer(prompts)
     texts = {agent.handle: _prompt(team, agent, prompts, renderer) for agent in team.agents}
-    problems = dict.fromkeys(str(text) for text in texts.values() if isinstance(text, PlanProblem))
+    skills = {agent.handle: render_skills(team, agent, prompts, renderer) for agent in team.agents}
+    faults = (one for one in (*texts.values(), *chain(*skills.values())) if isinstance(one, PlanProblem))
+    problems = dict.fromkeys(str(fault) for fault in faults)
     if problems:
         raise TeamFileError(
-            tuple(problems), hint="prompts are Jinja2 templates; templates/README.md says what they know"
+            tuple(problems), hint="prompts and skills are Jinja2 templates; templates/README.md says what they know"
         )
     wave = waves(team.agents)
     places = place([agent.handle for agent in team.agents], team.layout, placed or {})
@@ -50,8 +54,9 @@ def build(
         prompt = texts[agent.handle]
         text = prompt if isinstance(prompt, str) else None
         window, slot = places[agent.handle]
-        fields = digests(agent, text, env_digests.get(agent.handle))
-        agents.append(AgentPlan(without_values(agent), fields, text, wave[agent.handle], window, slot))
+        own = tuple(one for one in skills[agent.handle] if isinstance(one, Skill))
+        fields = digests(agent, text, env_digests.get(agent.handle), own)
+        agents.append(AgentPlan(without_values(agent), fields, text, wave[agent.handle], window, slot, own))
     return Plan(
         team=team.name,
         file=team.file,
@@ -68,11 +73,13 @@ def build(
     )
 
 
-def digests(agent: Agent, prompt: str | None, env_file: str | None) -> dict[str, str]:
+def digests(agent: Agent, prompt: str | None, env_file: str | None, skills: tuple[Skill, ...] = ()) -> dict[str, str]:
     """A digest for each key of SAME_SESSION and FRESH_SESSION; `env_file` is the digest of that file's content."""
     values: dict[str, Any] = {key: getattr(agent, key) for key in SAME_SESSION}
     values["env_file"] = agent.env_file and (env_file or agent.env_file)
     values["prompt"] = prompt
+    if skills:
+        values["skills"] = [agent.skills, [skill.text for skill in skills]]
     return {key: digest(value) for key, value in values.items()}
 
 

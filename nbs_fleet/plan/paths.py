@@ -70,6 +70,10 @@ class AgentPaths(Struct, frozen=True):
         return join(self.dir, "captures")
 
     @property
+    def skills(self) -> str:
+        return join(self.dir, "skills")
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """All folders that exist while the agent is declared."""
         names = ("queue", "mail", "claimed", "inbox", "archive", "spool", "captures", "skills")

@@ -20,6 +20,18 @@ FRESH_SESSION = ("prompt",)
 """Keys whose change restarts it in a new session. `prompt` is the rendered text, wherever that came from."""
 
 
+SKILL_TEXTS = ("SKILL.md.j2", "SKILL.md")
+"""A skill's text in its folder: a template that is rendered, else plain words that are taken as they are."""
+
+
+class Skill(Struct, frozen=True):
+    """A skill as its agent gets it: the text of SKILL.md, and the folder whose other files go with it (None: none)."""
+
+    name: str
+    text: str
+    folder: str | None = None
+
+
 class AgentPlan(Struct, frozen=True):
     """One agent as it should run.
 
@@ -34,6 +46,7 @@ class AgentPlan(Struct, frozen=True):
     wave: int
     window: str
     slot: int
+    skills: tuple[Skill, ...] = ()
 
 
 class Plan(Struct, frozen=True):

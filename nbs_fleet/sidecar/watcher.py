@@ -358,9 +358,12 @@ class Sidecar:
 
     def _notify(self, notify: Notify) -> None:
         told = self.facts.agent
-        text = wording.notice(told.sidecar.notify, notify.summary, told.handle)
+        folder = self.driver.skills_dir(self.facts)
+        skills = tuple(f"{folder}/{name}/SKILL.md" for name in self.facts.skills) if folder else ()
+        by_skill = bool(folder) and wording.NOTICE_SKILL in self.facts.skills
+        text = wording.notice(told.sidecar.notify, notify.summary, told.handle, by_skill=by_skill)
         if notify.why == "recovery":
-            text = wording.recovery(notify.summary, told.handle, told.chats, told.bus)
+            text = wording.recovery(notify.summary, told.handle, told.chats, told.bus, skills)
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.NOTICE
         self._story("noticed", why=notify.why, summary=notify.summary)
         self._accept(kind, text, notify.priority)

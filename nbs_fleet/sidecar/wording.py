@@ -13,6 +13,8 @@ NOTICE = (
     "answer in the chat, and acknowledge events with `nbs-fleet bus ack`."
 )
 """What an agent is told when something waits for it; never the content."""
+NOTICE_SKILL = "nbs-notify"
+NOTICE_CALL = f"/{NOTICE_SKILL} {{summary}}"
 SUMMARY = 200
 """Characters of a text in a story."""
 
@@ -112,20 +114,26 @@ def plain_line(text: str) -> tuple[str, tuple[str, ...]]:
     return plain, ((f"{_count(others, 'character')} replaced that this client can't take",) if others else ())
 
 
-def notice(template: str | None, summary: str, handle: str) -> str:
-    """The text of a notice: the team file's template with `{summary}` and `{handle}` filled in, else our own words."""
-    text = template or NOTICE
+def notice(template: str | None, summary: str, handle: str, *, by_skill: bool = False) -> str:
+    """The text of a notice: the team file's template with `{summary}` and `{handle}` filled in, else our own words.
+
+    `by_skill`: the agent has the skill for it, whose call they are then.
+    """
+    text = template or (NOTICE_CALL if by_skill else NOTICE)
     return text.replace("{summary}", summary).replace("{handle}", handle)
 
 
-def recovery(summary: str, handle: str, chats: tuple[str, ...], buses: tuple[str, ...]) -> str:
-    """What an agent is told when notices had no effect: who it is, and each command in full."""
+def recovery(
+    summary: str, handle: str, chats: tuple[str, ...], buses: tuple[str, ...], skills: tuple[str, ...] = ()
+) -> str:
+    """What an agent is told when notices had no effect: who it is, each command in full, the files of its skills."""
     lines = [f"You are {handle}. This waits for you, and reminders had no effect: {summary}.", "Please do this now:"]
     lines += [f"- `nbs-fleet chat read {chat} --unread` reads the chat {chat}" for chat in chats]
     lines += [f"- `nbs-fleet bus check {bus}` lists the events in {bus}" for bus in buses]
     lines.append(
         "Then answer with `nbs-fleet chat send CHAT HANDLE TEXT`, and `nbs-fleet bus ack DIR EVENT` what is done."
     )
+    lines += [f"If you don't know the skill {path.split('/')[-2]} any more, read {path}." for path in skills]
     return "\n".join(lines)
 
 

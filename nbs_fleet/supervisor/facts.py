@@ -42,6 +42,7 @@ def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_p
         real_dir=os.path.realpath(agent.agent.dir),
         version=plan.versions.get(agent.agent.driver),
         is_root=os.geteuid() == 0,
+        skills=tuple(skill.name for skill in agent.skills),
     )
 
 

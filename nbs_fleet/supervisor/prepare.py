@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from nbs_fleet.errors import MissingError, TeamFileError, UnknownNameError
 from nbs_fleet.launch import registry, rundir, versions
 from nbs_fleet.launch.environment import agent_environment
+from nbs_fleet.plan import skills
 from nbs_fleet.plan.build import build
 from nbs_fleet.plan.diff import diff
 from nbs_fleet.plan.layout import Place
@@ -112,8 +113,8 @@ def read_template(key: str) -> str | None:
 
 
 def read_prompts(loaded: Loaded) -> dict[str, str]:
-    """All templates that the team's prompts need, with what they include, by key."""
-    return collect(loaded.team, read_template)
+    """All templates that the team's prompts and skills need, with what they include, by key."""
+    return {**collect(loaded.team, read_template), **skills.collect(loaded.team, read_template)}
 
 
 def placed(plan: Plan | None) -> dict[str, Place]:

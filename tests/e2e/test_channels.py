@@ -134,6 +134,29 @@ def test_a_full_bucket_of_decisions_is_one_checkpoint(fleet: Fleet) -> None:
     assert len(checkpoints(fleet)) == 1
 
 
+@pytest.mark.clients("sim", "claude")
+def test_an_agent_with_the_skill_is_noticed_by_its_call_and_reads_its_own_commands(fleet: Fleet) -> None:
+    mine = fleet.root / "greet"
+    mine.mkdir()
+    (mine / "SKILL.md.j2").write_text("---\ndescription: Greets.\n---\nSay hello as {{ handle }}: $ARGUMENTS\n")
+    ana = fleet.client.agent("ana", prompt_text="hello ana", skills=["nbs-notify", "greet"])
+    fleet.write_team([ana], chats=["live"], sidecar=QUICK)
+    up = fleet.up()
+    assert up.code == 0, str(up)
+    fleet.all_idle()
+    session = fleet.agent("ana")["session_id"]
+    fleet.run("chat", "send", "live", "maria", "good morning")
+    fleet.until(lambda: read(fleet, session, "nbs-fleet chat read live --unread"), within=60, what="the skill is read")
+    assert read(fleet, session, "The notice: 1 unread in live (maria)")
+    fleet.run("send", "ana", "/greet maria", "--command", "--wait")
+    fleet.until(lambda: read(fleet, session, "Say hello as ana: maria"), within=60, what="the team's own skill is read")
+
+
+def read(fleet: Fleet, session: str, words: str) -> bool:
+    """Whether the model was given these words in a prompt."""
+    return any(words in prompt for prompt in fleet.client.prompts(session))
+
+
 def checkpoints(fleet: Fleet) -> list[Path]:
     return list((fleet.root / ".nbs" / "events").glob("*pythia-checkpoint*"))
 

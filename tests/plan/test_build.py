@@ -35,7 +35,7 @@ ANA = Agent(
     prompt="/teams/a.j2",
     env={"API_KEY": "s3cret-value", "LOG": "debug"},
 )
-PROMPTS = {"/teams/a.j2": "You are {{ handle }}.\r\n", "template:worker.md.j2": "Work."}
+PROMPTS = {"/s/SKILL.md": "Be kind.", "/teams/a.j2": "You are {{ handle }}.\r\n", "template:worker.md.j2": "Work."}
 
 
 def team(*agents: Agent, **more: Any) -> Team:
@@ -123,6 +123,12 @@ def test_a_change_of_a_key_changes_its_digest_only(key: str) -> None:
 )
 def test_other_keys_restart_nobody(change: dict[str, Any]) -> None:
     assert fields(ANA) == fields(msgspec.structs.replace(ANA, **change))
+
+
+def test_another_text_of_a_skill_changes_its_digest_only() -> None:
+    agent = msgspec.structs.replace(ANA, skills=("/s",))
+    before, after = fields(agent), fields(agent, prompts={**PROMPTS, "/s/SKILL.md": "Be quick."})
+    assert [k for k in before if before[k] != after[k]] == ["skills"]
 
 
 def test_the_same_prompt_from_another_place_is_no_change() -> None:

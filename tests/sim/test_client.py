@@ -184,6 +184,20 @@ def test_resume_goes_on_with_the_same_id_file_and_memory(begin: Begin) -> None:
     assert "● remembered" in again.text()
 
 
+def test_resume_forgets_what_a_compaction_summed_up(begin: Begin) -> None:
+    client = begin("--session-id", U)
+    client.turn("[[say remembered]]")
+    client.send("/compact\r")
+    client.until_text("Compacted (ctrl+o to see full summary)")
+    client.turn("[[say more]]")
+    client.signal(signal.SIGKILL)
+    client.wait()
+    again = begin("--resume", U, "[[say after]]")
+    again.until(lambda: "say after" in again.heard())
+    assert "remembered" not in again.heard()
+    assert "summary" in again.heard()
+
+
 def test_resume_by_name_and_continue_find_the_session(begin: Begin) -> None:
     client = begin("--session-id", U, "--name", "ana")
     client.turn("[[say one]]")

@@ -1,0 +1,33 @@
+"""Writes an agent's skills to where its client looks for them, in place of those of an earlier start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.plan.types import SKILL_TEXTS, Skill
+
+
+def deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
+    """Empty the folder `own`, then write each skill to NAME below `place`, which lies in `own`; None: write none.
+
+    What lies in a skill's folder beside its text is copied; links stay links. FleetError if that can't be done.
+    """
+    try:
+        shutil.rmtree(own, ignore_errors=True)
+        os.makedirs(own, mode=0o700, exist_ok=True)
+        for skill in skills if place is not None else ():
+            target = os.path.join(place or own, skill.name)
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            if skill.folder is None:
+                os.makedirs(target, mode=0o700, exist_ok=True)
+            else:
+                shutil.copytree(skill.folder, target, symlinks=True, ignore=shutil.ignore_patterns(*SKILL_TEXTS))
+            write_atomic(os.path.join(target, SKILL_TEXTS[-1]), skill.text)
+    except (OSError, shutil.Error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FleetError(
+            f"skills can't be written to {own}: {why}", hint="look at the folders of its skills"
+        ) from error
