@@ -24,6 +24,9 @@ Client = Annotated[
     str | None, typer.Option("--client", metavar="TTY", help="move this client of the team's tmux (for key bindings)")
 ]
 
+BACK = "@nbs_back"
+"""The session's option that holds the pane to go back to."""
+
 
 def next_(*, client: Client = None, team: TeamName = None) -> None:
     """Go to the pane of the agent that has waited the longest. Works while the supervisor is dead.
@@ -42,8 +45,10 @@ def next_(*, client: Client = None, team: TeamName = None) -> None:
         if pane is None:
             output.note(f"{item.id}: {item.handle} has no pane ({item.need.kind}: {item.need.title})")
             continue
+        if client or is_inside(tmux.socket, os.environ):
+            _remember(tmux, found, pane.id)
         if client:
-            tmux.run("switch-client", "-c", client, "-t", pane.id)
+            tmux.switch(client, pane.id)
             tmux.run("display-message", "-c", client, f"{item.handle}: {item.need.kind}")
             return
         _go(tmux, command(tmux, pane.id, environ=os.environ, read_only=False))
@@ -55,7 +60,7 @@ def next_(*, client: Client = None, team: TeamName = None) -> None:
 
 
 def back(*, client: Client = None, team: TeamName = None) -> None:
-    """Go back to the window where you were before, inside the team's own tmux.
+    """Go back to the pane where you were before `next`, inside the team's own tmux.
 
     For example:
         nbs-fleet back
@@ -65,14 +70,24 @@ def back(*, client: Client = None, team: TeamName = None) -> None:
     tmux = Tmux(found.paths.tmux)
     if client is None and not is_inside(tmux.socket, os.environ):
         raise FleetError("back works inside the team's own tmux", hint="nbs-fleet next goes there")
-    _back(tmux, found)
-
-
-def _back(tmux: Tmux, found: Found) -> None:
-    target = f"={found.team}:"
-    if tmux.run("display-message", "-p", "-t", target, "#{window_last_flag}#{session_windows}") == "01":
+    before = tmux.run("show-options", "-qv", "-t", _session(found), BACK).strip()
+    if before not in {pane.id for pane in tmux.panes()}:
+        raise FleetError("there is no pane to go back to")
+    if client:
+        tmux.switch(client, before)
         return
-    tmux.run("last-window", "-t", target)
+    _go(tmux, command(tmux, before, environ=os.environ, read_only=False))
+
+
+def _session(found: Found) -> str:
+    return f"={found.team}:"
+
+
+def _remember(tmux: Tmux, found: Found, target: str) -> None:
+    """Where `back` goes: the pane that is shown now, unless it is the very one that `next` goes to."""
+    here = tmux.run("display-message", "-p", "-t", _session(found), "#{pane_id}").strip()
+    if here != target:
+        tmux.run("set-option", "-t", _session(found), BACK, here)
 
 
 def _go(tmux: Tmux, argv: list[str]) -> None:

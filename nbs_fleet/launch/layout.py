@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from nbs_fleet.launch.tmux_text import Pane, check_pane, line, session_target, window_target
+from nbs_fleet.plan.script import quote
 from nbs_fleet.spec.team import Layout
 
 SHELL = "/bin/sh"
@@ -22,11 +23,16 @@ class PaneWanted(Struct, frozen=True):
     script: str
 
 
-def conf(layout: Layout, team: str) -> str:
+KEYS = (("Tab", "next"), ("S", "skip"), ("B", "back"))
+"""Keys after the prefix (free in tmux itself) for the attention queue."""
+LIST_KEY = "g"
+
+
+def conf(layout: Layout, team: str, bin_dir: str | None = None) -> str:
     """The text of the team's own tmux.conf.
 
     First what is merely pleasant, then the person's own `~/.config/nbs-fleet/tmux.conf` if there is one, then
-    what the fleet can't work without, so that no wish can break it.
+    what the fleet can't work without, so that no wish can break it. `bin_dir` has the programs `key` and `segment`.
     """
     columns, height = layout.size
     pleasant = (
@@ -35,8 +41,12 @@ def conf(layout: Layout, team: str) -> str:
         ("set", "-g", "history-limit", "10000"),
         ("set", "-g", "status-left", f"[{team}] "),
         ("set", "-g", "status-left-length", "40"),
-        ("set", "-g", "status-right", "#{?pane_dead,ended  ,}#{?pane_in_mode,copy mode  ,}#{=40:pane_title}"),
-        ("set", "-g", "status-interval", "0"),
+        (
+            *("set", "-g", "status-right"),
+            f"{_segment(bin_dir)}#{{?pane_dead,ended  ,}}#{{?pane_in_mode,copy mode  ,}}#{{=40:pane_title}}",
+        ),
+        ("set", "-g", "status-interval", "2" if bin_dir else "0"),
+        *_bindings(bin_dir),
         ("set", "-g", "display-time", "2000"),
         ("set", "-s", "escape-time", "20"),
         ("set", "-g", "default-terminal", "tmux-256color"),
@@ -64,6 +74,24 @@ def conf(layout: Layout, team: str) -> str:
         ("set", "-sq", "extended-keys-format", "xterm"),
     )
     return "".join(f"{_conf_line(words)}\n" for words in (*pleasant, *musts))
+
+
+def _segment(bin_dir: str | None) -> str:
+    return f"#({_program(bin_dir, 'segment')})" if bin_dir else ""
+
+
+def _bindings(bin_dir: str | None) -> tuple[tuple[str, ...], ...]:
+    if not bin_dir:
+        return ()
+    key = _program(bin_dir, "key")
+    bound = tuple(("bind-key", name, "run-shell", "-b", f"{key} {verb} '#{{client_name}}'") for name, verb in KEYS)
+    popup = ("bind-key", LIST_KEY, "display-popup", "-w", "80%", "-h", "60%", "-E", f"{key} list")
+    return (*bound, popup)
+
+
+def _program(bin_dir: str, name: str) -> str:
+    """A program of the run directory as a shell word; tmux takes a `#` for the beginning of a format."""
+    return quote(f"{bin_dir}/{name}").replace("#", "##")
 
 
 def start_lines(session: str, wanted: Sequence[PaneWanted], existing: Sequence[Pane], layout: Layout) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nbs_fleet.plan.script import quote
 
 FAILED = "supervisor.failed"
@@ -76,6 +78,61 @@ while :; do
     if [ "$delay" -gt 60 ]; then delay=60; fi
 done
 """
+
+_KEY = """\
+#!/bin/sh
+# Carries out what a key of this team's tmux is bound to: key next|skip|back|list [CLIENT]
+# It is rendered by `nbs-fleet up`; changes made here are lost.
+{exports}fleet() {{ {program} "$@" --team {file}; }}
+say() {{ tmux display-message ${{client:+-c "$client"}} "$1"; }}
+client=$2
+case $1 in
+next | back) said=$(fleet "$1" --client "$client" 2>&1) || say "$said" ;;
+skip)
+    if said=$(fleet skip 2>&1); then fleet next --client "$client"; else say "$said"; fi
+    ;;
+list)
+    fleet queue
+    printf '\\nEnter closes this. '
+    read -r _
+    ;;
+esac
+exit 0
+"""
+
+_SEGMENT = """\
+#!/bin/sh
+# What the status line says of the attention queue: how many wait, nothing if none, `down` without a supervisor.
+read -r pid start number 2>/dev/null <{waiting} || {{ echo 'down '; exit 0; }}
+if [ -r "/proc/$pid/stat" ]; then
+    read -r rest <"/proc/$pid/stat"
+    # The 22nd field, counted behind the name, says when the process began: a number may be given out again.
+    set -f
+    set -- ${{rest##*) }}
+    if [ "${{20}}" != "$start" ]; then number=down; fi
+elif [ -d /proc/self ] || ! kill -0 "$pid" 2>/dev/null; then
+    number=down
+fi
+case $number in
+0) ;;
+down) echo 'down ' ;;
+*) echo "$number waiting " ;;
+esac
+"""
+
+
+def key_script(program: str, file: str, environ: Mapping[str, str]) -> str:
+    """The text of `<run>/bin/key`, which the key bindings of the team's tmux run.
+
+    `program` is the absolute path of nbs-fleet, `file` of the team file; `environ` what it must know of the caller's.
+    """
+    exports = "".join(f"export {name}={quote(value)}\n" for name, value in environ.items())
+    return _KEY.format(exports=exports, program=quote(program), file=quote(file))
+
+
+def segment_script(waiting: str) -> str:
+    """The text of `<run>/bin/segment`, which the status line runs; `waiting` is the file that the supervisor keeps."""
+    return _SEGMENT.format(waiting=quote(waiting))
 
 
 def bin_wrapper(python: str) -> str:

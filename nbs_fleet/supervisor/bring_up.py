@@ -26,7 +26,7 @@ from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
-from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, supervise_script
+from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, key_script, segment_script, supervise_script
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
@@ -96,7 +96,11 @@ def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) ->
     for name, text in programs(sys.executable).items():
         write_atomic(os.path.join(paths.bin, name), text, mode=0o700)
     write_atomic(paths.supervise, supervise_script(sys.executable, paths.run), mode=0o700)
-    write_atomic(paths.tmux_conf, conf(plan.layout, plan.team))
+    program, folders = os.path.join(paths.bin, "nbs-fleet"), ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")
+    known = {name: os.environ[name] for name in folders if os.environ.get(name)}
+    write_atomic(os.path.join(paths.bin, "key"), key_script(program, plan.file, known), mode=0o700)
+    write_atomic(os.path.join(paths.bin, "segment"), segment_script(paths.waiting), mode=0o700)
+    write_atomic(paths.tmux_conf, conf(plan.layout, plan.team, paths.bin))
     for agent in plan.agents:
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,3 +161,99 @@ def test_the_queue_survives_the_supervisor_and_has_no_ghosts_afterwards(fleet: F
         fleet.until(path.exists, what="ana goes on without a supervisor")
     left = waits(fleet, ("bo", "permission"))
     assert left["bo"] == before[0]
+
+
+@contextmanager
+def at_the_screen(fleet: Fleet) -> Iterator[Callable[..., str]]:
+    """A person in front of the team's tmux, in a terminal that is a pane of another server."""
+    outer = str(fleet.base / "outer.sock")
+    env = {
+        "PATH": fleet.env["PATH"],
+        "HOME": str(fleet.base / "elsewhere"),
+        "TERM": "xterm-256color",
+        "SHELL": "/bin/sh",
+    }
+
+    def tmux(*args: str) -> str:
+        argv = ["tmux", "-u", "-S", outer, "-f", "/dev/null", *args]
+        return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True).stdout
+
+    inner = ["env", "-u", "TMUX", "tmux", "-u", "-S", str(fleet.tmux_socket), "attach-session", "-t", fleet.team]
+    tmux("new-session", "-d", "-x", "150", "-y", "40", "--", *inner)
+    try:
+        yield tmux
+    finally:
+        tmux("kill-server")
+        Path(outer).unlink(missing_ok=True)
+
+
+@pytest.mark.long
+@pytest.mark.clients("sim")
+def test_in_tmux_a_key_goes_to_the_right_pane_among_twelve_and_the_status_line_tells_what_waits(fleet: Fleet) -> None:
+    handles = [f"a{number}" for number in range(12)]
+    fleet.write_team([fleet.client.agent(handle) for handle in handles], layout={"panes_per_window": 4})
+    fleet.up("--timeout", "90s")
+    fleet.all_idle(within=90)
+    panes = {agent["handle"]: agent["pane"] for agent in fleet.ps()["agents"]}
+    say(fleet, "a9", write("nine"), ("a9", "permission"))
+    say(fleet, "a2", write("two"), ("a9", "permission"), ("a2", "permission"))
+
+    def shown() -> str:
+        return fleet.tmux("display-message", "-p", "-t", f"={fleet.team}:", "#{pane_id}").strip()
+
+    with at_the_screen(fleet) as outer:
+        fleet.until(lambda: "2 waiting" in outer("capture-pane", "-p"), what="the status line counts")
+        start = shown()
+        assert start not in (panes["a9"], panes["a2"])
+        outer("send-keys", "C-b", "Tab")
+        fleet.until(lambda: shown() == panes["a9"], what="the first one's pane is shown")
+        outer("send-keys", "C-b", "B")
+        fleet.until(lambda: shown() == start, what="back where it was")
+        outer("send-keys", "C-b", "S")
+        fleet.until(lambda: shown() == panes["a2"], what="the first one is skipped")
+        outer("send-keys", "C-b", "g")
+        fleet.until(lambda: "REASON" in outer("capture-pane", "-p"), what="the list is shown")
+        outer("send-keys", "Enter")
+        with fleet.without_supervisor():
+            fleet.until(
+                lambda: "down" in outer("capture-pane", "-p").splitlines()[-1], what="the status line says down"
+            )
+        printed = do(fleet, "next")
+        assert panes["a2"] in printed.out, str(printed)
+
+
+@pytest.mark.clients("sim", "claude")
+def test_a_text_is_typed_where_an_option_takes_one(fleet: Fleet) -> None:
+    fleet.write_team([fleet.client.agent("ana")])
+    fleet.up()
+    fleet.all_idle()
+    item = say(fleet, "ana", f"[[tool AskUserQuestion {json.dumps(QUESTION)}]]", ("ana", "question"))["ana"]
+    assert "takes a text" in do(fleet, "answer", item["id"], "3").err
+    answered = do(fleet, "answer", item["id"], "type", "-m", "trio if it is there")
+    assert answered.code == 0, str(answered)
+    assert "queued" not in answered.out
+    session = fleet.agent("ana", fleet.all_idle())["session_id"]
+    fleet.until(
+        lambda: "trio if it is there" in json.dumps(fleet.client.transcript(session)), what="the agent got the text"
+    )
+
+
+@pytest.mark.clients("sim")
+def test_an_agent_may_neither_answer_nor_move_the_queue(fleet: Fleet) -> None:
+    fleet.write_team([fleet.client.agent("ana")])
+    fleet.up()
+    fleet.env["NBS_FLEET_RUN"] = str(fleet.run_dir)
+    for args in (
+        ("approve", "a1"),
+        ("deny", "a1"),
+        ("answer", "a1", "1"),
+        ("skip", "a1"),
+        ("snooze", "a1"),
+        ("next",),
+        ("back",),
+    ):
+        result = fleet.run(*args)
+        assert result.code == 1, str(result)
+        assert "for a person to do" in result.err
+    assert fleet.run("queue").code == 0
+    del fleet.env["NBS_FLEET_RUN"]

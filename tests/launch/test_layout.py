@@ -87,3 +87,13 @@ def test_a_persons_wishes_come_before_what_the_fleet_needs() -> None:
     assert "set -g default-size 120x40" in after
     assert "set -g base-index 0" in lines[:wishes]
     assert not any("window-size manual" in text for text in lines)
+
+
+def test_the_status_line_and_the_keys_run_programs_of_the_run_directory_whatever_it_is_called() -> None:
+    lines = conf(Layout(), "team", "/run/a #{b} it's/bin").splitlines()
+    (status,) = [text for text in lines if text.startswith("set -g status-right ")]
+    assert "##{b}" in status
+    bound = [text.split()[1] for text in lines if text.startswith("bind-key ")]
+    assert bound == ["Tab", "S", "B", "g"]
+    wishes = lines.index("source-file -q ~/.config/nbs-fleet/tmux.conf")
+    assert max(lines.index(text) for text in lines if text.startswith("bind-key")) < wishes, "a person may bind anew"

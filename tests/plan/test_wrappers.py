@@ -14,7 +14,8 @@ import psutil
 import pytest
 import tenacity
 
-from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, supervise_script
+from nbs_fleet.launch.processes import identify
+from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, segment_script, supervise_script
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 
@@ -196,3 +197,26 @@ def test_an_interpreter_that_is_gone_is_told(stage: Stage) -> None:
 def test_both_scripts_are_valid_shell(shell: str) -> None:
     for text in (bin_wrapper(sys.executable), supervise_script(sys.executable, "/run")):
         subprocess.run([shell, "-n"], input=text, text=True, check=True, timeout=20)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_status_segment_counts_is_blank_or_says_down(tmp_path: Path, shell: str) -> None:
+    waiting = tmp_path / "it's waiting"
+    script = tmp_path / "segment"
+    script.write_text(segment_script(str(waiting)))
+    me = identify(os.getpid())
+    assert me is not None
+
+    def says() -> str:
+        return subprocess.run([shell, script], capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+
+    assert says() == "down"
+    for text, expected in (
+        (f"{me.pid} {me.start} 0\n", ""),
+        (f"{me.pid} {me.start} 3\n", "3 waiting"),
+        (f"{me.pid} {me.start + 1} 3\n", "down"),
+        (f"{2**22 + 1} {me.start} 3\n", "down"),
+        ("", "down"),
+    ):
+        waiting.write_text(text)
+        assert says() == expected, text
