@@ -132,7 +132,9 @@ class Chat:
                 self._waiting_of = self._file.generation
             known = self._waiting.get(handle)
             if known is None:
-                known = self._waiting[handle] = waiting(self._file.log.messages, self._cursor(handle))
+                known = self._waiting[handle] = waiting(
+                    self._file.log.messages, self._cursor(handle), self._file.log.gone
+                )
             return known
 
     def read(

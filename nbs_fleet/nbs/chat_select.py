@@ -22,11 +22,15 @@ class Filters(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """What waits in a chat for one handle: how many, the index of the first, and how many by whom."""
+    """What waits in a chat for one handle: how many, the index of the first, how many by whom, the last of each.
+
+    `newest` numbers messages from the first one that this process knew of: an archiving does not change it.
+    """
 
     count: int
     first: int
     senders: dict[str, int]
+    newest: dict[str, int] = {}
 
 
 def since(messages: Sequence[ChatMessage], handle: str) -> int:
@@ -50,13 +54,15 @@ def narrow(messages: Sequence[ChatMessage], start: int, filters: Filters) -> tup
     return start, end
 
 
-def waiting(messages: Sequence[ChatMessage], cursor: int) -> Unread:
-    """What comes after the cursor."""
+def waiting(messages: Sequence[ChatMessage], cursor: int, gone: int) -> Unread:
+    """What comes after the cursor; `gone` messages are in archives."""
     senders: dict[str, int] = {}
+    newest: dict[str, int] = {}
     for index in range(cursor + 1, len(messages)):
         handle = messages[index].handle
         senders[handle] = senders.get(handle, 0) + 1
-    return Unread(len(messages) - cursor - 1, cursor + 1, senders)
+        newest[handle] = gone + index
+    return Unread(len(messages) - cursor - 1, cursor + 1, senders, newest)
 
 
 def matches(message: ChatMessage, pattern: str, handle: str | None, filters: Filters) -> bool:

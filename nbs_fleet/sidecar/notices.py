@@ -22,7 +22,7 @@ class Unread(Struct, frozen=True):
     senders: tuple[str, ...] = ()
     by_others: int = 0
     last: int = -1
-    """Index of the newest message."""
+    """The number of the newest one by others: the agent's own posts and `sidecar`'s are no news."""
 
 
 class Pending(Struct, frozen=True):
@@ -32,7 +32,8 @@ class Pending(Struct, frozen=True):
     top: Priority | None = None
     urgent: tuple[str, ...] = ()
     """Names of critical events and of mentions by anyone but `sidecar`: they wait for no cooldown."""
-    newest: str = ""
+    names: tuple[str, ...] = ()
+    """All of them: a name's time is no measure of what is new, since a slow writer's event comes late."""
 
 
 class Waiting(Struct, frozen=True):
@@ -71,8 +72,8 @@ class Noticed(Struct, frozen=True):
     last_at: float = -1e9
     told: dict[str, int] = {}
     """Per chat, the newest message that a notice was about."""
-    told_event: str = ""
-    """The newest event that a notice was about (their names sort by time)."""
+    told_events: tuple[str, ...] = ()
+    """The events that a notice was about and that still wait."""
     urgent_told: tuple[str, ...] = ()
     fresh_at: float | None = None
     """When something new was first seen that has not been told."""
@@ -133,7 +134,7 @@ def _is_new(noticed: Noticed, waiting: Waiting) -> bool:
     """Whether anything waits that no notice was about; that less waits than before is no news."""
     if any(index > noticed.told.get(chat, -1) for chat, index in waiting.last().items()):
         return True
-    return waiting.pending.newest > noticed.told_event or _urgent(noticed, waiting)
+    return not set(waiting.pending.names).issubset(noticed.told_events) or _urgent(noticed, waiting)
 
 
 def _urgent(noticed: Noticed, waiting: Waiting) -> bool:
@@ -181,7 +182,7 @@ def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Not
         noticed,
         last_at=now,
         told={**noticed.told, **waiting.last()},
-        told_event=max(noticed.told_event, waiting.pending.newest),
+        told_events=waiting.pending.names,
         fresh_at=None,
         urgent_told=waiting.pending.urgent,
         caught_up=True,

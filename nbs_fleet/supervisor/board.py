@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -21,6 +22,9 @@ SIDECAR = "sidecar"
 CALLS = ("chat-mention", "human-input")
 ANSWERED = ("chat-query", "chat-interrupt")
 """Events that the sidecar answers itself: they wait for no agent."""
+
+
+_BY_SIDECAR = re.compile(rf"\s*@[A-Za-z0-9_-]+ from {SIDECAR}:")
 
 
 class Tray(Struct, frozen=True):
@@ -117,8 +121,9 @@ class Board:
             return None
         others = {who: number for who, number in found.senders.items() if who != handle}
         by_others = sum(number for who, number in others.items() if who != SIDECAR)
+        last = max((found.newest[who] for who in others if who != SIDECAR), default=-1)
         name = os.path.basename(path).removesuffix(".chat")
-        return Unread(name, sum(others.values()), tuple(others), by_others, found.first + found.count - 1)
+        return Unread(name, sum(others.values()), tuple(others), by_others, last)
 
     def _events(self, bus: Bus) -> tuple[Event, ...]:
         try:
@@ -142,13 +147,13 @@ def pending(events: list[Event]) -> Pending:
     for event in events:
         types[event.type] = types.get(event.type, 0) + 1
     urgent = tuple(e.name for e in events if e.priority is Priority.CRITICAL or is_call(e))
-    newest = max((e.name for e in events), default="")
-    return Pending(tuple(types.items()), min((e.priority for e in events), key=_rank, default=None), urgent, newest)
+    top = min((e.priority for e in events), key=_rank, default=None)
+    return Pending(tuple(types.items()), top, urgent, tuple(e.name for e in events))
 
 
 def is_call(event: Event) -> bool:
     """A mention by anyone but a machine: it waits for no cooldown."""
-    return event.type in CALLS and f"from {SIDECAR}:" not in event.payload.partition("\n")[0]
+    return event.type in CALLS and not _BY_SIDECAR.match(event.payload)
 
 
 def _rank(priority: Priority) -> int:

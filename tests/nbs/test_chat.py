@@ -131,9 +131,9 @@ def test_reading_nothing_leaves_no_cursor(chat: Chat) -> None:
 def test_what_waits_is_counted_by_sender(chat: Chat) -> None:
     fill(chat, 2)
     chat.send("sidecar", "check in")
-    assert chat.unread("bo") == Unread(3, 0, {"ana": 2, "sidecar": 1})
-    assert chat.unread("sidecar") == Unread(3, 0, {"ana": 2, "sidecar": 1})
-    assert chat.unread("ana") == Unread(1, 2, {"sidecar": 1})
+    assert chat.unread("bo") == Unread(3, 0, {"ana": 2, "sidecar": 1}, {"ana": 1, "sidecar": 2})
+    assert chat.unread("sidecar") == Unread(3, 0, {"ana": 2, "sidecar": 1}, {"ana": 1, "sidecar": 2})
+    assert chat.unread("ana") == Unread(1, 2, {"sidecar": 1}, {"sidecar": 2})
 
 
 def test_messages_after_one_s_own_last(chat: Chat) -> None:

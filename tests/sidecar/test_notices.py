@@ -30,8 +30,8 @@ MORE = Waiting((Unread("live", 3, ("bo",), by_others=3, last=8),))
 CHATTER = Waiting((Unread("live", 1, ("sidecar",), by_others=0, last=9),))
 
 
-def events(top: Priority, *urgent: str, newest: str = "1") -> Waiting:
-    return Waiting(pending=Pending((("chat-mention", 1),), top, urgent, newest))
+def events(top: Priority, *urgent: str, names: tuple[str, ...] = ("1",)) -> Waiting:
+    return Waiting(pending=Pending((("chat-mention", 1),), top, urgent, (*urgent, *names)))
 
 
 class Agent:
@@ -115,13 +115,19 @@ def test_a_message_and_its_mention_are_one_notice() -> None:
 
 def test_that_less_waits_is_no_news() -> None:
     agent = Agent().settled()
-    both = Waiting(CHAT.unread, events(Priority.NORMAL, newest="2").pending)
+    both = Waiting(CHAT.unread, events(Priority.NORMAL, names=("1", "2")).pending)
     assert agent.see(both, after=20) is not None
     assert agent.see(CHAT, after=20) is None
-    assert agent.see(events(Priority.NORMAL, newest="1"), after=20) is None
+    assert agent.see(events(Priority.NORMAL, names=("1",)), after=20) is None
 
 
-def test_an_archived_chat_counts_from_its_new_numbers() -> None:
+def test_an_event_that_comes_late_with_an_early_name_is_news() -> None:
+    agent = Agent().settled()
+    assert agent.see(events(Priority.NORMAL, names=("5",)), after=20) is not None
+    assert agent.see(events(Priority.NORMAL, names=("4", "5")), after=20) is not None
+
+
+def test_a_chat_that_lost_its_end_counts_from_its_new_numbers() -> None:
     agent = Agent().settled()
     old = Waiting((Unread("live", 1, ("bo",), by_others=1, last=2000),))
     assert agent.see(old, after=20) is not None
