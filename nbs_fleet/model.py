@@ -91,6 +91,7 @@ class ExitKind(StrEnum):
     NO_CONVERSATION = "no such session"
     REFUSED = "client refused to start"
     TMUX_DIED = "tmux server died"
+    PANE_CLOSED = "pane closed"
 
 
 class Exit(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import tenacity
 
@@ -14,6 +15,8 @@ from nbs_fleet.launch.control import Control
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
 
+ATTACH_SECONDS = 3.0
+"""How long keys wait for the control client when it was lost: it is attached again after a tenth of a second."""
 SETTLE_SECONDS = 1.0
 """How long an exit status is waited for after a client's death."""
 
@@ -28,6 +31,7 @@ class Panes:
         self._subscriptions: dict[str, tuple[str, str, Callable[[str], None]]] = {}
         self._names = itertools.count(1)
         self._closing = False
+        self._attached = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -48,10 +52,8 @@ class Panes:
         """All panes of the server."""
         control = self._live()
         if control is not None:
-            try:
+            with suppress(TmuxError):
                 return await control.panes()
-            except TmuxError:
-                self._control = None
         return await asyncio.to_thread(self.tmux.panes)
 
     async def find(self, pane: str, handle: str | None = None) -> Pane | None:
@@ -70,12 +72,16 @@ class Panes:
         """The rows of a pane's screen, with `history` rows above it."""
         control = self._live()
         if control is not None:
-            return await control.capture(pane, history)
+            try:
+                return await control.capture(pane, history)
+            except TmuxError:
+                if control.alive:
+                    raise
         return await asyncio.to_thread(self.tmux.capture, pane, history)
 
     async def press(self, pane: str, keys: Sequence[str]) -> None:
         """Press keys by their tmux names, in order, as one command."""
-        control = self._live()
+        control = await self._live_soon()
         if control is not None:
             await control.press(pane, tuple(keys))
             return
@@ -83,14 +89,14 @@ class Panes:
 
     async def paste(self, pane: str, text: str) -> None:
         """Paste text, bracketed where the client asked for that; TmuxError if it is gone or there is no client."""
-        control = self._live()
+        control = await self._live_soon()
         if control is None:
             raise TmuxError("tmux paste-buffer: no control client")
         await control.paste(pane, text)
 
     async def write(self, pane: str, text: str) -> None:
         """Type text as it is, without paste; one line."""
-        control = self._live()
+        control = await self._live_soon()
         if control is None:
             raise TmuxError("tmux send-keys: no control client")
         await control.write(pane, text)
@@ -132,6 +138,15 @@ class Panes:
         control = self._control
         return control if control is not None and control.alive else None
 
+    async def _live_soon(self) -> Control | None:
+        """The control client; one that was just lost is waited for while another one is attached."""
+        if self._live() is None and self._task is not None and not self._task.done():
+            self._attached.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ATTACH_SECONDS):
+                    await self._attached.wait()
+        return self._live()
+
     async def _attach(self) -> None:
         try:
             control = await Control().connect(self.tmux.socket, self._session)
@@ -140,8 +155,14 @@ class Panes:
             return
         control.on_subscription = self._changed
         self._control = control
+        self._attached.set()
         for pane, (name, fmt, _) in list(self._subscriptions.items()):
-            await control.subscribe(name, pane, fmt)
+            try:
+                await control.subscribe(name, pane, fmt)
+            except TmuxError:
+                # It may be lost again already; whoever keeps it attached notices.
+                if not control.alive:
+                    return
 
     async def _keep(self) -> None:
         """Attach again whenever the control client is lost; when the server itself is gone, say so."""
@@ -150,6 +171,7 @@ class Panes:
             why = "never attached"
             if self._control is not None:
                 why = await self._control.closed
+                await self._control.close()
             if self.tmux.server_pid() is None:
                 self.on_lost(why)
                 return

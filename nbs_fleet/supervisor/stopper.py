@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import processes, registry
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux_text import Pane
-from nbs_fleet.model import Exit, ExitKind
+from nbs_fleet.model import Exit, ExitKind, ProcId
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.exits import read_end
+from nbs_fleet.supervisor.exits import read_end, without_pane
 from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.panes import Panes
 
@@ -51,11 +53,20 @@ async def bury(plan: Plan, record: AgentRecord, panes: Panes, *, ours: bool = Fa
     except FleetError:
         rows = ()
     if pane is None:
-        return Exit(ExitKind.STOPPED if ours else ExitKind.TMUX_DIED, now)
+        return Exit(ExitKind.STOPPED if ours else without_pane(record.proc, await _server(panes)), now)
     store.keep_capture(plan.paths, record.handle, now, rows)
     agent = plan.find(record.handle)
     driver = registry.get(agent.agent.driver if agent else "claude")
     return read_end(driver, pane, rows, now, ours=ours)
+
+
+async def _server(panes: Panes) -> ProcId | None:
+    """The process of the tmux server, if one can be reached."""
+    try:
+        pid = await asyncio.to_thread(panes.tmux.server_pid)
+    except FleetError:
+        return None
+    return processes.identify(pid) if pid is not None else None
 
 
 async def keep_screen(plan: Plan, record: AgentRecord, panes: Panes) -> None:

@@ -9,10 +9,10 @@ from nbs_fleet.launch import processes, registry
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
-from nbs_fleet.model import Exit, ExitKind, ProcId
+from nbs_fleet.model import Exit, ProcId
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.exits import read_end
+from nbs_fleet.supervisor.exits import read_end, without_pane
 from nbs_fleet.supervisor.fleet import Died, Event, Found, Loaded
 from nbs_fleet.supervisor.starter import settled_pane
 from nbs_fleet.supervisor.stopper import HISTORY
@@ -45,7 +45,8 @@ def end_of(plan: Plan, record: AgentRecord, pane: Pane | None, tmux: Tmux) -> Ex
     """How a client ended while nobody watched; its last screen is kept."""
     now = moment().wall
     if pane is None or pane.id != record.pane:
-        return Exit(ExitKind.TMUX_DIED, now)
+        server = tmux.server_pid()
+        return Exit(without_pane(record.proc, processes.identify(server) if server is not None else None), now)
     rows: tuple[str, ...] = ()
     try:
         pane = settled_pane(tmux, pane.id) or pane

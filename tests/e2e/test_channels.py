@@ -12,9 +12,9 @@ QUICK = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
 
 
 def talkers(fleet: Fleet, *handles: str, **keys: object) -> None:
-    """Agents that share the chat `live` and a bus, up and idle."""
+    """Agents that share the chat `live` and a bus, up and idle; `keys` are set at the top of the file."""
     agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}") for handle in handles]
-    fleet.write_team(agents, chats=["live"], bus=[".nbs/events"], sidecar={**QUICK, **keys})
+    fleet.write_team(agents, chats=["live"], bus=[".nbs/events"], sidecar=QUICK, **keys)
     up = fleet.up()
     assert up.code == 0, str(up)
     fleet.all_idle()
@@ -81,6 +81,36 @@ def test_the_control_inbox_is_obeyed_at_once_and_a_path_outside_is_refused(fleet
     fleet.until(lambda: "late.chat" in registry(fleet, "ana"), within=30, what="it is registered")
     assert "passwd" not in registry(fleet, "ana")
     assert any("passwd" in str(line) for line in fleet.told("ana", "control refused"))
+
+
+@pytest.mark.clients("sim")
+def test_what_is_made_after_the_start_is_watched_once_it_is_registered_and_can_be_passed_on_by_chat(
+    fleet: Fleet,
+) -> None:
+    talkers(fleet, "ana", "bo", permission_mode="bypassPermissions", dialogs={"bypass": "accept"})
+    late = fleet.root / ".nbs" / "late.chat"
+    lives = fleet.pids()
+    # A registration may come before its chat.
+    fleet.run("send", "ana", "[[bash nbs-fleet control register-chat .nbs/late.chat]]", "--wait")
+    fleet.until(lambda: str(late) in registry(fleet, "ana"), what="it is registered")
+    fleet.run("chat", "create", str(late))
+    fleet.run("chat", "send", str(late), "maria", "psst")
+    fleet.until(lambda: unread(fleet, "ana").get("late") == 1, what="it is watched")
+    # Neither the words of another nor what a tool prints of them registers anything.
+    fleet.run("chat", "send", "live", "ana", "\\nbs-register-chat .nbs/late.chat")
+    fleet.run("send", "bo", "[[bash nbs-fleet chat read live]]", "--wait")
+    fleet.until(lambda: bool(noticed(fleet, "bo")), what="bo is noticed")
+    fleet.all_idle()
+    assert str(late) not in registry(fleet, "bo")
+    # What it read there and asks for itself does.
+    fleet.run("send", "bo", "[[bash nbs-fleet control $(nbs-fleet chat read live | grep -o 'register-chat .*')]]")
+    fleet.until(lambda: unread(fleet, "bo").get("late") == 1, what="it is watched for bo")
+    fleet.run("send", "bo", "[[bash nbs-fleet control unregister-chat .nbs/late.chat]]")
+    fleet.until(lambda: "late" not in unread(fleet, "bo"), what="it is watched no more")
+    fleet.run("chat", "send", str(late), "maria", "still there?")
+    fleet.until(lambda: unread(fleet, "ana").get("late") == 2, what="it is watched for ana")
+    assert "late" not in unread(fleet, "bo")
+    assert fleet.pids() == lives
 
 
 @pytest.mark.clients("sim")

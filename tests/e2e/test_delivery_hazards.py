@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from nbs_fleet.launch.terminals import unread
+from nbs_fleet.model import ExitKind
 from tests.e2e.delivery.crew import PATIENCE, Crew, token
 from tests.support.waiting import eventually
 
@@ -118,6 +119,9 @@ def test_a_message_for_a_pane_that_vanishes_arrives_in_the_next_one(crew: Crew, 
     crew.tmux("kill-pane", "-t", str(before.pane))
     message_id = crew.drop(handle, token())
     crew.until(lambda: crew.record(handle).proc not in (None, before.proc), "it runs again")
+    end = crew.record(handle).last_exit
+    assert end is not None
+    assert end.kind is ExitKind.PANE_CLOSED
     once(crew, message_id)
 
 

@@ -1,0 +1,66 @@
+"""The supervisor's view of panes while its control client comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+
+import psutil
+import pytest
+
+from nbs_fleet.supervisor.panes import Panes
+from tests.support.servers import Server
+from tests.support.waiting import eventually_async
+
+pytestmark = pytest.mark.tmux
+
+PROMPT = 1.5
+"""Seconds within which keys go in again; before a pause and one attaching, on a loaded machine too."""
+
+
+@pytest.fixture
+async def panes(server: Server) -> AsyncIterator[Panes]:
+    opened = Panes(server.tmux, "team")
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+def control_client() -> int:
+    """The one tmux client that this process started."""
+    (found,) = (p.pid for p in psutil.Process().children() if "-C" in p.cmdline())
+    return found
+
+
+@pytest.mark.parametrize("settled", [False, True], ids=["at once", "once its end was noticed"])
+async def test_keys_go_in_promptly_after_the_control_client_was_killed(
+    server: Server, panes: Panes, *, settled: bool
+) -> None:
+    pane = server.up(["ana"], "stty -echo\necho ready\nexec cat\n")["ana"].id
+    await eventually_async(lambda: "ready" in server.tmux.capture(pane)[0])
+    first = control_client()
+    os.kill(first, signal.SIGKILL)
+    if settled:
+        await eventually_async(lambda: not psutil.pid_exists(first))
+    began = time.monotonic()
+    assert "ready" in (await panes.look(pane)).rows[0]
+    await panes.paste(pane, "hello")
+    await panes.press(pane, ["Enter"])
+    assert time.monotonic() - began < PROMPT
+    await eventually_async(lambda: "hello" in server.tmux.capture(pane)[1:])
+
+
+async def test_a_subscription_outlives_the_control_client(server: Server, panes: Panes) -> None:
+    pane = server.up(["ana"])["ana"].id
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    told: Callable[[str], None] = heard.put_nowait
+    await panes.subscribe(pane, "#{pane_title}", told)
+    await panes.subscribe("%999", "#{pane_title}", told)
+    os.kill(control_client(), signal.SIGKILL)
+    server.tmux.run("select-pane", "-t", pane, "-T", "a new title")
+    async with asyncio.timeout(20):
+        while await heard.get() != "a new title":
+            pass
