@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
 from msgspec import Struct
 
+from nbs_fleet.attention import needs
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.model import AgentState
@@ -153,12 +155,13 @@ def row_json(row: AgentStatus) -> dict[str, Any]:
 
 
 def attention(row: AgentStatus) -> str | None:
-    """Why a person is needed, in a few words; None if not."""
-    if row.state is AgentState.BLOCKED:
-        return f"{row.record.blocked} dialog" if row.record.blocked else "a dialog"
-    if row.state is AgentState.FAILED:
-        return row.detail or "failed"
-    return row.record.attention
+    """Why a person is needed, in a few words, by the table behind the attention queue; None if not."""
+    if row.state is AgentState.UNKNOWN:
+        return row.record.attention
+    found = needs.seen(row.record, math.inf).needs
+    if not found:
+        return None
+    return f"{found[0].kind} dialog" if found[0].kind in needs.DIALOGS else f"{found[0].kind}: {found[0].title}"
 
 
 def exit_json(record: AgentRecord) -> dict[str, Any] | None:
