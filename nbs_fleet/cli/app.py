@@ -73,6 +73,7 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("nbs_fleet.cli.init:init", "write a first team.yaml"),
     "doctor": Entry("nbs_fleet.cli.doctor:doctor", "what is missing on this machine, and how to mend it"),
     "completion": Entry("nbs_fleet.cli.completion:completion", "shell completion for bash, zsh or fish"),
+    "solo": Entry("nbs_fleet.cli.solo:solo", "one agent with a sidecar in this terminal, without a team file"),
     "sim": Entry("nbs_fleet.sim:main", "the scripted client that stands in for a real one", raw=True),
 }
 ALIASES = {"status": "ps"}

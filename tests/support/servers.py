@@ -82,6 +82,10 @@ class Person:
         except (BlockingIOError, OSError):
             return b""
 
+    def write(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._main, keys)
+
     def leave(self) -> None:
         """Close the terminal."""
         self.process.kill()
