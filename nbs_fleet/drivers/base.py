@@ -187,6 +187,9 @@ class Turns(Struct, frozen=True):
     """Turns that ended."""
     reading: Reading = Reading(AgentState.UNKNOWN)
     last_text: str | None = None
+    refused: str | None = None
+    """The last command that the client did not know, without its slash, and when that was (wall seconds)."""
+    refused_at: float = 0.0
 
 
 class Driver(Protocol):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
@@ -11,6 +13,8 @@ from nbs_fleet.drivers.claude_errors import read_error
 from nbs_fleet.model import AgentState
 
 _INTERRUPTED = "[Request interrupted by user"
+_UNKNOWN = re.compile(r"Unknown (?:slash )?(?:command|skill): /?([\w:.-]*\w)")
+"""Today's words for a typed command that is not there (2.1.197, measured), and those of earlier releases."""
 _COMMAND = ("<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>")
 
 
@@ -26,12 +30,15 @@ def read_transcript(head: str, tail: str) -> Turns:
     records = _in_time((*_records(head), *_records(tail)))
     prompts = finished = 0
     reading, last_text = Reading(AgentState.UNKNOWN), None
+    refused: tuple[str, float] | None = None
     for record in records:
         prompts += _is_prompt(record)
         finished += _ends_turn(record)
         reading = _after(record, reading)
         last_text = _assistant_text(record) or last_text
-    return Turns(prompts=prompts, finished=finished, reading=reading, last_text=last_text)
+        refused = _refused(record) or refused
+    name, at = refused or (None, 0.0)
+    return Turns(prompts, finished, reading, last_text, refused=name, refused_at=at)
 
 
 def read_finished(head: str, tail: str) -> Turns:
@@ -109,6 +116,18 @@ def _after_assistant(record: dict[str, Any]) -> Reading:
     if reason == "tool_use":
         return Reading(AgentState.BUSY, detail="tool")
     return Reading(AgentState.IDLE)
+
+
+def _refused(record: dict[str, Any]) -> tuple[str, float] | None:
+    """The command that the client says it does not know, and when: its own line, which no model can write."""
+    if record.get("type") != "system" or record.get("subtype") != "informational":
+        return None
+    found = _UNKNOWN.match(str(record.get("content") or ""))
+    try:
+        at = datetime.fromisoformat(str(record.get("timestamp"))).timestamp()
+    except ValueError:
+        return None
+    return (found[1], at) if found else None
 
 
 def _is_prompt(record: dict[str, Any]) -> bool:

@@ -32,12 +32,16 @@ from nbs_fleet.sidecar.actions import (
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
+from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
 """Times one and the same dialog is answered before it is left to a person."""
 
 ANSWER_PAUSE = 3.0
 """Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
+
+COMMAND_LAG = 0.5
+"""Seconds after a command until its client's answer is in the transcript: some five times what was measured."""
 
 HOOK_SECONDS = 12.0
 """A dialog that a hook answers by policy is left to it for so long: more than the client waits for its hook."""
@@ -95,11 +99,14 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             # A dialog that was answered and does not go away is looked at again, and then shown to a person.
             overdue = bool(mind.answered) and 0.0 <= now.mono - mind.pressed_at - ANSWER_PAUSE < 1.0
             overdue |= bool(mind.asked) and now.mono >= mind.asked_at + HOOK_SECONDS
-            return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll else ())
+            said = mind.commanded is not None and now.mono >= mind.commanded + COMMAND_LAG
+            mind = replace(mind, commanded=None) if said else mind
+            return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll or said else ())
         case delivery.Typed():
             post, asked = delivery.receive(mind.post, event, now.mono)
             # What was in the way is news.
             refused = event.result in delivery.REFUSALS
+            mind = replace(mind, commanded=now.mono) if event.result == "taken" else mind
             return _look(replace(mind, post=post), wanted=refused, also=asked)
         case delivery.Counted() | delivery.ProbeTaken() | delivery.Proved() | delivery.Renewed() | delivery.Sought():
             post, asked = delivery.receive(mind.post, event, now.mono)
@@ -295,6 +302,12 @@ def _told(report: Report) -> tuple[object, ...]:
     return (*plain, says, *more)
 
 
+def _skill_lost(mind: Mind, now: Moment) -> bool:
+    """Whether the client did not know the skill that the last notice called."""
+    told_at = now.wall - (now.mono - mind.noticed.last_at)
+    return mind.turns.refused == NOTICE_SKILL and mind.turns.refused_at >= told_at
+
+
 def _act(mind: Mind, now: Moment) -> Step:
     """Messages on their way and the remedies for being stuck; nothing while paused."""
     if mind.paused:
@@ -308,7 +321,7 @@ def _act(mind: Mind, now: Moment) -> Step:
     )
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)
-    desk = notices.Desk(report.state, report.ready, busy=bool(post.parcels), waiting=mind.waiting)
+    desk = notices.Desk(report.state, report.ready, bool(post.parcels), mind.waiting, _skill_lost(mind, now))
     rules = mind.watching.notices
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
@@ -321,6 +334,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         answered,
         asked,
         submitted,
+        None if mind.commanded is None else mind.commanded + COMMAND_LAG,
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
     mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)

@@ -53,6 +53,8 @@ class Mind(Struct, frozen=True):
     pressing: bool = False
     pressed_at: float = 0.0
     answered: tuple[str, ...] = ()
+    commanded: float | None = None
+    """When the client took a command (monotonic), until what it says of it has been read."""
     fault: str = ""
     paused: bool = False
     report: Report = Report(AgentState.STARTING, 0.0, ready=False)

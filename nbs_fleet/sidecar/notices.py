@@ -41,6 +41,8 @@ class Waiting(Struct, frozen=True):
 
     unread: tuple[Unread, ...] = ()
     pending: Pending = Pending()
+    poll: float | None = None
+    """Seconds that the agent itself asked for between two looks, in place of the team file's."""
 
     def anything(self) -> bool:
         """Whether something waits that is worth waking an agent: the fleet's own chatter alone is not."""
@@ -79,6 +81,8 @@ class Noticed(Struct, frozen=True):
     """When something new was first seen that has not been told."""
     caught_up: bool = False
     nags: int = 0
+    lost: bool = False
+    """The client did not know the skill that a notice called: from then on notices are plain words."""
     idle_since: float | None = None
 
 
@@ -88,6 +92,8 @@ class Notify(Struct, frozen=True, tag=True):
     summary: str
     why: str
     priority: Priority = Priority.NORMAL
+    plain: bool = False
+    """Words, not a call of a skill."""
 
 
 class Desk(Struct, frozen=True):
@@ -97,6 +103,8 @@ class Desk(Struct, frozen=True):
     ready: bool
     busy: bool
     waiting: Waiting = Waiting()
+    lost: bool = False
+    """The client has said since the last notice that it does not know the skill it called."""
 
 
 def notice(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> tuple[Noticed, Notify | None]:
@@ -112,6 +120,9 @@ def notice(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> tupl
     if desk.busy or now < noticed.began + rules.startup_grace:
         return noticed, None
     noticed = _freshened(noticed, desk.waiting, now)
+    if desk.lost and not noticed.lost:
+        # Nothing of that notice reached the agent, so it is told at once, with everything it needs.
+        return _told(replace(noticed, lost=True), desk.waiting, "recovery", now)
     why = _reason(noticed, desk.waiting, rules, now)
     if why is None:
         return replace(noticed, caught_up=True), None
@@ -146,7 +157,8 @@ def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) 
     since = now - noticed.last_at
     if not waiting.anything():
         idle = now - (noticed.idle_since if noticed.idle_since is not None else now)
-        return "poll" if rules.poll_always and idle >= rules.poll and since >= rules.poll else None
+        every = _poll(waiting, rules)
+        return "poll" if rules.poll_always and idle >= every and since >= every else None
     if not noticed.caught_up:
         # What came before this sidecar, or while the client was away, is told once whatever was told then.
         return "catch-up"
@@ -173,7 +185,11 @@ def _nag_after(waiting: Waiting, rules: NoticeRules) -> float:
         return rules.nag_critical
     if waiting.pending.top is Priority.HIGH:
         return rules.nag_high
-    return rules.poll
+    return _poll(waiting, rules)
+
+
+def _poll(waiting: Waiting, rules: NoticeRules) -> float:
+    return rules.poll if waiting.poll is None else waiting.poll
 
 
 def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Noticed, Notify]:
@@ -189,9 +205,9 @@ def _told(noticed: Noticed, waiting: Waiting, why: str, now: float) -> tuple[Not
         nags=noticed.nags + 1 if again else 0,
     )
     if why == "poll":
-        return after, Notify(POLL_TEXT, why)
+        return after, Notify(POLL_TEXT, why, plain=noticed.lost)
     urgent = waiting.pending.top in (Priority.CRITICAL, Priority.HIGH)
-    return after, Notify(summary(waiting), why, Priority.HIGH if urgent else Priority.NORMAL)
+    return after, Notify(summary(waiting), why, Priority.HIGH if urgent else Priority.NORMAL, noticed.lost)
 
 
 def summary(waiting: Waiting) -> str:
@@ -221,6 +237,7 @@ def wake(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> float 
         if noticed.nags <= rules.fail_threshold:
             times += [noticed.last_at + _nag_after(desk.waiting, rules)]
     elif rules.poll_always and noticed.idle_since is not None:
-        times += [noticed.idle_since + rules.poll, noticed.last_at + rules.poll]
+        every = _poll(desk.waiting, rules)
+        times += [noticed.idle_since + every, noticed.last_at + every]
     future = [at for at in times if at > now]
     return min(future) if future else None

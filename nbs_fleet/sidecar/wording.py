@@ -114,12 +114,14 @@ def plain_line(text: str) -> tuple[str, tuple[str, ...]]:
     return plain, ((f"{_count(others, 'character')} replaced that this client can't take",) if others else ())
 
 
-def notice(template: str | None, summary: str, handle: str, *, by_skill: bool = False) -> str:
+def notice(template: str | None, summary: str, handle: str, *, by_skill: bool = False, plain: bool = False) -> str:
     """The text of a notice: the team file's template with `{summary}` and `{handle}` filled in, else our own words.
 
-    `by_skill`: the agent has the skill for it, whose call they are then.
+    `by_skill`: the agent has the skill for it, whose call they are then. `plain`: no call of anything.
     """
     text = template or (NOTICE_CALL if by_skill else NOTICE)
+    if plain and text.startswith("/"):
+        text = NOTICE
     return text.replace("{summary}", summary).replace("{handle}", handle)
 
 

@@ -28,10 +28,11 @@ _BY_SIDECAR = re.compile(rf"\s*@[A-Za-z0-9_-]+ from {SIDECAR}:")
 
 
 class Tray(Struct, frozen=True):
-    """What is watched for one agent: paths of chats and of event folders."""
+    """What is watched for one agent: paths of chats and of event folders; how often it wants a look (seconds)."""
 
     chats: tuple[str, ...] = ()
     buses: tuple[str, ...] = ()
+    poll: float | None = None
 
 
 class Board:
@@ -89,7 +90,7 @@ class Board:
                 found = tuple(e for e in events.get(folder, ()) if e.concerns(handle, roster))
                 self._calls(handle, self._buses[folder], found)
                 mine.extend(e for e in found if e.type not in ANSWERED)
-            self._tell(handle, Waiting(unread, pending(mine)))
+            self._tell(handle, Waiting(unread, pending(mine), tray.poll))
 
     def first_chat(self, handle: str) -> str | None:
         """The chat in which the sidecar of this agent speaks."""

@@ -6,18 +6,26 @@ import os
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.nbs import control, presence
 from nbs_fleet.nbs.commands_in_text import find_commands
 from nbs_fleet.nbs.control import Position, Registry
-from nbs_fleet.nbs.control_commands import Command, Problem
+from nbs_fleet.nbs.control_commands import SET_POLL, Command, Problem
 from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.supervisor.board import Tray
 
 INBOX = "control-inbox-"
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """How far an agent's control inbox was read, and the interval it asked for (seconds; 0: the team file's)."""
+
+    position: Position
+    poll: int = 0
 
 
 class Registrations:
@@ -37,7 +45,7 @@ class Registrations:
         tell: Callable[..., None],
     ) -> None:
         self._plan, self._watcher, self._assign, self._refuse, self._tell = plan, watcher, assign, refuse, tell
-        self._read_to: dict[str, Position] = {}
+        self._heard: dict[str, Heard] = {}
         self._folder = ""
 
     def open(self) -> None:
@@ -63,7 +71,8 @@ class Registrations:
             foreign = [c.path for c in plan.chats if c.name not in agent.agent.chats]
             registry.write(control.seed(plan.root, own, agent.agent.bus, foreign))
         inbox = control.inbox_path(plan.root, handle)
-        self._read_to[handle] = control.end_of(inbox) if fresh else self._saved(handle) or control.end_of(inbox)
+        saved = None if fresh else self._saved(handle)
+        self._heard[handle] = saved or Heard(control.end_of(inbox))
         try:
             presence.claim(plan.root, handle, sidecar=os.getpid(), client=client)
         except NbsFileError as error:
@@ -73,33 +82,32 @@ class Registrations:
 
     def end(self, handle: str, *, client: int | None) -> None:
         """The client is gone; its marks too."""
-        if self._read_to.pop(handle, None) is not None:
+        if self._heard.pop(handle, None) is not None:
             presence.release(self._plan().root, handle, sidecar=os.getpid(), client=client)
             self._assign(handle, None)
 
     def heard(self, handle: str, text: str) -> None:
         """An agent ended a turn with these words: commands in them are carried out."""
-        if handle in self._read_to:
+        if handle in self._heard:
             self._carry_out(handle, find_commands(text), "its own words")
 
     def _changed(self, name: str) -> None:
         if name == "":
-            for handle in list(self._read_to):
+            for handle in list(self._heard):
                 self._look(handle)
-        elif name.startswith(INBOX) and name[len(INBOX) :] in self._read_to:
+        elif name.startswith(INBOX) and name[len(INBOX) :] in self._heard:
             self._look(name[len(INBOX) :])
 
     def _look(self, handle: str) -> None:
         """Read what is new in a control inbox; how far is written down, so that a restart reads nothing twice."""
         try:
-            news = control.read_inbox(control.inbox_path(self._plan().root, handle), self._read_to[handle])
+            news = control.read_inbox(control.inbox_path(self._plan().root, handle), self._heard[handle].position)
         except NbsFileError as error:
             self._tell(handle, "control inbox", error=error.message)
             return
-        if news.position == self._read_to[handle]:
+        if news.position == self._heard[handle].position:
             return
-        self._read_to[handle] = news.position
-        write_atomic(self._position_path(handle), msgspec.json.encode(news.position))
+        self._keep(handle, replace(self._heard[handle], position=news.position))
         self._carry_out(handle, news.found, "control inbox")
 
     def _carry_out(self, handle: str, found: tuple[Command | Problem, ...], source: str) -> None:
@@ -115,19 +123,27 @@ class Registrations:
                 self._tell(handle, "control refused", line=f"{item.verb} {item.argument}", why=error.message)
                 self._refuse(handle, f"{item.verb} {item.argument} was refused: {error.message}")
                 continue
+            if item.verb == SET_POLL and item.seconds != self._heard[handle].poll:
+                changed = True
+                self._keep(handle, replace(self._heard[handle], poll=item.seconds))
             self._tell(handle, "control", verb=item.verb, argument=item.argument, changed=changed, source=source)
         self._share(handle)
 
     def _share(self, handle: str) -> None:
         registry = Registry(self._plan().root, handle)
-        self._assign(handle, Tray(registry.paths("chat"), registry.paths("bus")))
+        poll = self._heard[handle].poll or None
+        self._assign(handle, Tray(registry.paths("chat"), registry.paths("bus"), poll))
+
+    def _keep(self, handle: str, heard: Heard) -> None:
+        self._heard[handle] = heard
+        write_atomic(self._position_path(handle), msgspec.json.encode(heard))
 
     def _position_path(self, handle: str) -> str:
         return os.path.join(self._plan().paths.agent(handle).dir, "control-position.json")
 
-    def _saved(self, handle: str) -> Position | None:
+    def _saved(self, handle: str) -> Heard | None:
         try:
             with open(self._position_path(handle), "rb") as file:
-                return msgspec.json.decode(file.read(), type=Position)
+                return msgspec.json.decode(file.read(), type=Heard)
         except (OSError, msgspec.MsgspecError):
             return None

@@ -112,3 +112,21 @@ def test_an_answered_prompt_of_claudeless_is_a_turn_and_its_file_never_tells_the
 def test_a_fresh_transcript_of_claudeless_has_no_turn() -> None:
     turns = Claudeless().read_transcript('{"type":"queue-operation","operation":"dequeue"}', "")
     assert (turns.prompts, turns.finished) == (0, 0)
+
+
+def test_a_command_that_the_client_does_not_know_is_told_with_its_time() -> None:
+    turns = Claude().read_transcript(transcript("unknown_command"), "")
+    assert (turns.refused, round(turns.refused_at, 3)) == ("nope", 1795822797.115)
+
+
+@pytest.mark.parametrize("words", ["Unknown skill: nbs-notify", "Unknown slash command: nbs-notify"])
+def test_so_it_is_in_the_words_of_earlier_clients(words: str) -> None:
+    line = {"type": "system", "subtype": "informational", "content": words, "uuid": "u"}
+    text = json.dumps({**line, "timestamp": "2026-01-01T00:00:00Z"})
+    assert Claude().read_transcript(text, "").refused == "nbs-notify"
+
+
+def test_what_an_agent_says_of_unknown_commands_is_no_refusal() -> None:
+    message = {"role": "assistant", "content": [{"type": "text", "text": "Unknown command: /nbs-notify"}]}
+    line = {"type": "assistant", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z", "message": message}
+    assert Claude().read_transcript(json.dumps(line), "").refused is None

@@ -182,6 +182,34 @@ def test_an_agent_with_the_skill_is_noticed_by_its_call_and_reads_its_own_comman
     fleet.until(lambda: read(fleet, session, "Say hello as ana: maria"), within=60, what="the team's own skill is read")
 
 
+@pytest.mark.clients("sim", "claude")
+def test_a_call_that_the_client_does_not_know_is_made_good_in_plain_words(fleet: Fleet) -> None:
+    ana = fleet.client.agent("ana", prompt_text="hello ana")
+    fleet.write_team([ana], chats=["live"], sidecar={**QUICK, "notify": "/nbs-notify {summary}"})
+    up = fleet.up()
+    assert up.code == 0, str(up)
+    fleet.all_idle()
+    session = fleet.agent("ana")["session_id"]
+    fleet.run("chat", "send", "live", "maria", "good morning")
+    fleet.until(lambda: read(fleet, session, "You are ana. This waits for you"), within=60, what="it is told in words")
+    assert [line["why"] for line in fleet.told("ana", "noticed")][1:] == ["recovery"]
+
+
+@pytest.mark.clients("sim")
+def test_an_agent_s_own_interval_holds_while_it_lives(fleet: Fleet) -> None:
+    talkers(fleet, "ana", poll_mode="always", poll="1h")
+    with (fleet.root / ".nbs" / "control-inbox-ana").open("a") as file:
+        file.write("set-poll-interval 1\n")
+    fleet.until(lambda: polls(fleet) >= 1, what="it polls")
+    before = polls(fleet)
+    fleet.kill_supervisor()
+    fleet.until(lambda: polls(fleet) > before, within=60, what="it polls on after the supervisor's death")
+
+
+def polls(fleet: Fleet) -> int:
+    return sum(line["why"] == "poll" for line in fleet.told("ana", "noticed"))
+
+
 def read(fleet: Fleet, session: str, words: str) -> bool:
     """Whether the model was given these words in a prompt."""
     return any(words in prompt for prompt in fleet.client.prompts(session))

@@ -40,10 +40,16 @@ class Agent:
         self.see(NOTHING)
 
     def see(
-        self, waiting: Waiting, after: float = 0.0, state: AgentState = AgentState.IDLE, *, busy: bool = False
+        self,
+        waiting: Waiting,
+        after: float = 0.0,
+        state: AgentState = AgentState.IDLE,
+        *,
+        busy: bool = False,
+        lost: bool = False,
     ) -> Notify | None:
         self.now += after
-        desk = Desk(state, ready=True, busy=busy, waiting=waiting)
+        desk = Desk(state, ready=True, busy=busy, waiting=waiting, lost=lost)
         self.noticed, told = notice(self.noticed, desk, self.rules, self.now)
         at = wake(self.noticed, desk, self.rules, self.now)
         assert at is None or at > self.now
@@ -161,6 +167,31 @@ def test_the_old_poll_is_there_for_those_who_ask_for_it() -> None:
     agent = Agent(replace(RULES, poll_always=True)).settled()
     told = [agent.see(NOTHING, after=10) for _ in range(90)]
     assert len([t for t in told if t is not None]) == 3
+
+
+def test_an_agent_s_own_interval_goes_before_the_team_file_s() -> None:
+    agent = Agent(replace(RULES, poll_always=True)).settled()
+    told = [agent.see(Waiting(poll=60), after=10) for _ in range(90)]
+    assert len([t for t in told if t is not None]) == 15
+    reminded = Agent().settled()
+    tray = replace(events(Priority.NORMAL), poll=20.0)
+    assert reminded.see(tray, after=1) is not None
+    assert reminded.see(tray, after=19) is None
+    assert reminded.see(tray, after=1) is not None
+
+
+def test_a_call_of_a_skill_that_the_client_does_not_know_is_made_good_at_once_and_never_repeated() -> None:
+    agent = Agent().settled()
+    first = agent.see(CHAT, after=1)
+    assert first is not None
+    assert not first.plain
+    again = agent.see(CHAT, after=0.5, lost=True)
+    assert again is not None
+    assert (again.why, again.plain) == ("recovery", True)
+    assert agent.see(CHAT, after=1, lost=True) is None
+    later = agent.see(MORE, after=20)
+    assert later is not None
+    assert (later.why, later.plain) == ("new", True)
 
 
 def test_notices_can_be_switched_off() -> None:
