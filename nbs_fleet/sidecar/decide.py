@@ -55,6 +55,8 @@ Step = tuple[Mind, tuple[Action, ...]]
 def decide(mind: Mind, event: Event, now: Moment) -> Step:
     """Return what is known after `event`, and the actions to perform, in order."""
     before = mind.report.state
+    if isinstance(event, delivery.Counted | Faulted):
+        mind = replace(mind, noticing=False)
     mind, actions = _take(mind, event, now)
     if any(isinstance(a, Look) for a in actions):
         mind = replace(mind, looking=True)
@@ -321,7 +323,8 @@ def _act(mind: Mind, now: Moment) -> Step:
     )
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)
-    desk = notices.Desk(report.state, report.ready, bool(post.parcels), mind.waiting, _skill_lost(mind, now))
+    busy = bool(post.parcels) or mind.noticing
+    desk = notices.Desk(report.state, report.ready, busy, mind.waiting, _skill_lost(mind, now))
     rules = mind.watching.notices
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
@@ -337,7 +340,8 @@ def _act(mind: Mind, now: Moment) -> Step:
         None if mind.commanded is None else mind.commanded + COMMAND_LAG,
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
-    mind = replace(mind, post=post, stuck=stuck, noticed=noticed, wake_at=wake_at)
+    noticing = mind.noticing or notify is not None
+    mind = replace(mind, post=post, stuck=stuck, noticed=noticed, noticing=noticing, wake_at=wake_at)
     return mind, (*sent, *remedies, *((notify,) if notify is not None else ()))
 
 

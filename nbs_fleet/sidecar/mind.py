@@ -62,5 +62,7 @@ class Mind(Struct, frozen=True):
     stuck: Stuck = Stuck()
     waiting: Waiting = Waiting()
     noticed: Noticed = Noticed()
+    noticing: bool = False
+    """A notice was decided on and is not among the agent's messages yet: no other is made meanwhile."""
     wake_at: float | None = None
     """The monotonic second at which something becomes due without an event."""

@@ -290,6 +290,7 @@ class Sidecar:
                 self._accept(MessageKind.NUDGE, action.text, Priority.NORMAL)
             case Notify():
                 self._notify(action)
+                return self._post.count()
             case recovery.Escalate():
                 self._story("escalated", reason=action.reason, text=action.text)
             case recovery.Settle():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, Moment, Source
+from nbs_fleet.model import AgentState, BlockedKind, Moment, Priority, Source
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -23,9 +24,12 @@ from nbs_fleet.sidecar.actions import (
     Ticked,
     TitleSeen,
     TranscriptSeen,
+    WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, decide
+from nbs_fleet.sidecar.delivery import Counted
 from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 
 CAN = Capabilities(state_file=True, title=True)
@@ -267,3 +271,16 @@ def test_the_table_of_transitions_leads_out_of_every_state() -> None:
         ways = [after for after in AgentState if after is not state and allowed(state, after)]
         assert ways, f"{state} is a dead end"
     assert len(set(TRANSITIONS)) == len(TRANSITIONS)
+
+
+def test_no_second_notice_is_made_before_the_first_is_among_the_agents_messages() -> None:
+    run = Run()
+    run.mind = replace(run.mind, watching=replace(run.mind.watching, notices=NoticeRules(startup_grace=0.0)))
+    run.tell(file(IDLE), ScreenSeen(IDLE))
+    first, second = (Waiting(pending=Pending((("x", 1),), Priority.CRITICAL, (n,), (n,))) for n in ("e1", "e2"))
+    run.tell(WaitingSeen(first), Ticked())
+    assert len([a for a in run.actions if isinstance(a, Notify)]) == 1
+    run.tell(WaitingSeen(second), Ticked())
+    assert len([a for a in run.actions if isinstance(a, Notify)]) == 1
+    run.tell(Counted(()), Ticked())
+    assert len([a for a in run.actions if isinstance(a, Notify)]) == 2

@@ -16,6 +16,7 @@ from nbs_fleet.nbs.bus_format import Event as BusEvent
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.sidecar.actions import Event, Look, ScreenSeen, StateFileSeen, Ticked, WaitingSeen
 from nbs_fleet.sidecar.decide import decide
+from nbs_fleet.sidecar.delivery import Counted
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Waiting
 from nbs_fleet.supervisor.board import Board, Tray
@@ -118,6 +119,7 @@ class World:
         for action in actions:
             if isinstance(action, Notify):
                 self.model.told(handle, action.summary, action.why, self.now)
+                self.tell(handle, Counted(()))
             elif isinstance(action, Look):
                 self.tell(handle, ScreenSeen(READINGS[self.model.people[handle].state]))
 
