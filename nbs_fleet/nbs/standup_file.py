@@ -26,11 +26,11 @@ def take_turn(chat_path: str, now: float, every: float, *, timeout: float = LOCK
     """Take the turn to post a standup at `now`; True for exactly one of all who try within an interval.
 
     Under the chat's lock the last standup is read once more, and written only if it is `every` seconds old. A time
-    in the future (the clock was set back) counts as one that is over.
+    that lies `every` seconds or more in the future (the clock was set back) counts as one that is over.
     """
     with record_lock(f"{chat_path}.lock", timeout):
         last = last_standup(chat_path)
-        if last is not None and now - every < last <= now:
+        if last is not None and abs(now - last) < every:
             return False
         write_standup(chat_path, now)
         return True

@@ -25,17 +25,20 @@ class Board(Struct, frozen=True):
     paused: bool = False
 
 
-def due(board: Board, every: float, began: float, jitter: float) -> float:
+def due(board: Board, every: float, began: float, jitter: float, now: float) -> float:
     """Wall seconds of the next standup: a full interval after the last one, or after the team began.
 
-    `jitter` is in [0, 1). A last one in the future (a clock that was set back) counts as now.
+    `jitter` is in [0, 1). A last one that lies an interval or more in the future (a clock that was set back) is over;
+    a nearer one still counts, so that a clock that is put right by seconds makes no second standup.
     """
+    if board.last is not None and board.last >= now + every:
+        return now
     last = began if board.last is None else max(board.last, began - every)
     return last + every * (1.0 + JITTER * jitter)
 
 
 def post(board: Board, every: float, began: float, jitter: float, now: float) -> bool:
     """Whether to post one now. None while paused, and none when nothing happened: that only wakes the idle."""
-    if board.paused or now < due(board, every, began, jitter):
+    if board.paused or now < due(board, every, began, jitter, now):
         return False
     return board.news > 0 or not board.all_idle
