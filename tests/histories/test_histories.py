@@ -14,8 +14,9 @@ from nbs_fleet.drivers.base import Capabilities
 from nbs_fleet.model import Moment
 from nbs_fleet.sidecar.actions import Action, Event, Ticked
 from nbs_fleet.sidecar.decide import decide
+from nbs_fleet.sidecar.delivery import Counted
 from nbs_fleet.sidecar.mind import Mind, Watching
-from nbs_fleet.sidecar.notices import NoticeRules
+from nbs_fleet.sidecar.notices import NoticeRules, Notify
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("L*.json"))
@@ -65,8 +66,13 @@ class Player:
         self.mind = Mind(watching)
 
     def tell(self, event: Event, at: float) -> list[Action]:
-        self.mind, actions = decide(self.mind, event, Moment(1000.0 + at, 1000.0 + at))
-        return list(actions)
+        now = Moment(1000.0 + at, 1000.0 + at)
+        self.mind, actions = decide(self.mind, event, now)
+        if not any(isinstance(action, Notify) for action in actions):
+            return list(actions)
+        # The client takes a notice at once: its message came and went.
+        self.mind, more = decide(self.mind, Counted(()), now)
+        return [*actions, *more]
 
     def play(self) -> None:
         steps = self.history.steps
