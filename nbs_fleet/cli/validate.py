@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 
 def validate(file: File, *, json: Json = False) -> int | None:
-    """Check a team file with its prompts. All problems are listed at once, with line and column; exit 2.
+    """Check a team file with its prompts, or a test file (NAME.test.yaml) with the team it names.
 
-    Nothing is started or written, and no client needs to be installed.
+    All problems are listed at once, with line and column; exit 2. Nothing is started or written, and no client needs
+    to be installed.
 
     For example:
         nbs-fleet validate team.yaml
         nbs-fleet validate team.yaml --json
+        nbs-fleet validate crash.test.yaml
     """
+    if file.endswith((".test.yaml", ".test.yml")):
+        return _script(file, json=json)
     from nbs_fleet.launch import registry
     from nbs_fleet.spec.load import load_team
 
@@ -43,6 +47,28 @@ def validate(file: File, *, json: Json = False) -> int | None:
         return None
     warn(loaded.warnings)
     output.say(Span("ok", "green"), f": {team.name}: {counts(loaded)}")
+    return None
+
+
+def _script(file: str, *, json: bool) -> int | None:
+    """The same for a test file."""
+    from nbs_fleet.launch import registry
+    from nbs_fleet.testing.load import load_script
+
+    try:
+        script = load_script(file, os.environ, known_drivers=registry.names())
+    except TeamFileError as error:
+        if not json:
+            raise
+        output.json({"file": os.path.realpath(file), "ok": False, "problems": error.problems, "warnings": ()})
+        return error.exit_code
+    if json:
+        facts = {"test": script.name, "steps": len(script.said.steps), "agents": script.handles, "problems": ()}
+        output.json({"file": script.file, "ok": True, **facts, "warnings": script.warnings})
+        return None
+    warn(script.warnings)
+    steps, agents = _number(len(script.said.steps), "step", "steps"), _number(len(script.handles), "agent", "agents")
+    output.say(Span("ok", "green"), f": {script.name}: {steps}, {agents}")
     return None
 
 

@@ -76,6 +76,13 @@ class Problems:
         if (mark, path) not in self._places:
             self.add(mark, path, text)
 
+    def take(self, others: Problems, under: Path) -> None:
+        """Note the errors and warnings of a part of the file that stands at the key `under`."""
+        for found in others._found:
+            self.add(found.mark, (*under, *found.path), found.text)
+        for warned in others._warned:
+            self.warn(warned.mark, (*under, *warned.path), warned.text)
+
     @property
     def many(self) -> bool:
         """Whether more was found than will be printed; looking for good advice is then a waste."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from pydantic import BaseModel
 
 from nbs_fleet.spec.explain import file_schema
 from nbs_fleet.spec.schema import AgentFile, CommonFile, RoleFile, TeamFile
@@ -41,10 +42,10 @@ class Row(Struct, frozen=True):
     change: str
 
 
-def schema_text() -> str:
-    """The JSON schema (draft 2020-12), indented, with a line end; the same text for the same version."""
-    raw = file_schema()
-    schema = {"$schema": SCHEMA_ID, "title": "nbs-fleet team file", **_polish(raw)}
+def schema_text(root: type[BaseModel] = TeamFile, title: str = "nbs-fleet team file") -> str:
+    """The JSON schema (draft 2020-12) of one kind of file, indented, with a line end; the same text for the same version."""
+    raw = file_schema(root)
+    schema = {"$schema": SCHEMA_ID, "title": title, **_polish(raw)}
     schema["$defs"]["Variable"] = {
         "description": "Text with ${NAME}, which is replaced when the file is read",
         "type": "string",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from nbs_fleet.spec.explain import sentence
 from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, plain, value_of
@@ -15,17 +15,27 @@ from nbs_fleet.spec.schema import TeamFile
 
 
 def check_shape(tree: Map, problems: Problems) -> None:
-    """Add a problem for each value that the schema forbids."""
+    """Add a problem for each value that the schema of a team file forbids."""
     _scalars(tree, (), problems)
     _rules(tree, problems)
+    check_model(tree, TeamFile, problems)
+
+
+def check_filled(tree: Map, problems: Problems) -> None:
+    """Add a problem for each key of a file of ours that has no value."""
+    _scalars(tree, (), problems)
+
+
+def check_model(tree: Map, root: type[BaseModel], problems: Problems) -> None:
+    """Add a problem for each value that does not fit the model of the whole file."""
     try:
-        TeamFile.model_validate(plain(tree))
+        root.model_validate(plain(tree))
     except ValidationError as error:
         for found in error.errors(include_url=False, include_input=False):
-            _note(tree, dict(found), problems)
+            _note(tree, root, dict(found), problems)
 
 
-def _note(tree: Map, error: dict[str, object], problems: Problems) -> None:
+def _note(tree: Map, root: type[BaseModel], error: dict[str, object], problems: Problems) -> None:
     loc = error["loc"]
     path: Path = tuple(loc) if isinstance(loc, tuple) else ()
     of_key = bool(path) and path[-1] == "[key]"
@@ -34,15 +44,12 @@ def _note(tree: Map, error: dict[str, object], problems: Problems) -> None:
     if isinstance(node, Scalar) and node.kind == "null":
         return
     if error["type"] == "missing":
-        problems.add(node.mark if node is not None else tree.mark, path, sentence(error, path, None))
+        problems.add(node.mark if node is not None else tree.mark, path, sentence(error, path, None, root))
         return
     mark = node.mark if node is not None else tree.mark
     at_key = of_key or error["type"] == "extra_forbidden"
-    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, _advice(error, done, node, problems))
-
-
-def _advice(error: dict[str, object], path: Path, node: Node | None, problems: Problems) -> str:
-    return "does not fit; mend the first problems" if problems.many else sentence(error, path, node)
+    advice = "does not fit; mend the first problems" if problems.many else sentence(error, done, node, root)
+    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, advice)
 
 
 def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) -> None:
