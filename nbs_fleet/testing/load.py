@@ -34,6 +34,13 @@ class Script(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
+class Members(Struct, frozen=True):
+    """Who is in the team under test."""
+
+    handles: tuple[str, ...]
+    roles: tuple[str, ...]
+
+
 def load_script(path: str, environ: Mapping[str, str], *, known_drivers: Collection[str] | None = None) -> Script:
     """Read and check the test file at `path`, which is shown in errors as it is given here, and its team.
 
@@ -54,36 +61,78 @@ def load_script(path: str, environ: Mapping[str, str], *, known_drivers: Collect
     check_model(tree, ScriptFile, problems)
     _check_choices(tree, problems)
     _check_captures(tree, problems)
-    handles = _inline(team, known_drivers, problems) if isinstance(team, Map) else None
-    if handles is None and not problems and isinstance(team, Scalar):
-        handles = _named(team, read.main.shown, environ, known_drivers, problems)
-    if handles is not None:
+    driver = _check_drivers(tree, known_drivers, problems)
+    members: Members | None = None
+    if isinstance(team, Map):
+        members = _inline(team, known_drivers if driver is None else None, problems)
+    elif isinstance(team, Scalar) and not problems:
+        members = _named(team, environ, driver, known_drivers, problems)
+    handles = () if members is None else members.handles
+    if members is not None:
+        _check_overrides(tree, members, problems)
         _check_handles(tree, handles, problems)
     problems.check()
     said = ScriptFile.model_validate(plain(tree))
     name = said.name or os.path.basename(path).removesuffix(".yaml").removesuffix(".test")
-    return Script(read.main.path, name, said, handles or (), problems.warnings())
+    return Script(read.main.path, name, said, handles, problems.warnings())
 
 
-def _inline(team: Map, known_drivers: Collection[str] | None, problems: Problems) -> tuple[str, ...] | None:
-    """The handles of a team that stands in the test file itself; None where faults hide some."""
+def _inline(team: Map, known_drivers: Collection[str] | None, problems: Problems) -> Members | None:
+    """The members of a team that stands in the test file itself; None where faults hide some."""
     inner = Problems()
     check_shape(team, inner)
     names = names_of(team)
     check_names(team, names, known_drivers, inner)
     problems.take(inner, ("team",))
-    return tuple(handle for entry in names.entries for handle in entry.copies) if names.whole else None
+    handles = tuple(handle for entry in names.entries for handle in entry.copies)
+    return Members(handles, tuple(names.roles)) if names.whole else None
 
 
 def _named(
-    team: Scalar, shown: str, environ: Mapping[str, str], known_drivers: Collection[str] | None, problems: Problems
-) -> tuple[str, ...] | None:
-    """The handles of the team file that is named; its own faults are raised, that it is missing is a fault here."""
-    path = os.path.normpath(os.path.join(os.path.dirname(shown), team.text))
+    team: Scalar,
+    environ: Mapping[str, str],
+    driver: str | None,
+    known_drivers: Collection[str] | None,
+    problems: Problems,
+) -> Members | None:
+    """The members of the team file that is named; its own faults are raised, that it is missing is a fault here."""
+    path = os.path.normpath(os.path.join(os.path.dirname(team.mark.file.shown), team.text))
     if not os.path.isfile(path):
         problems.add(team.mark, ("team",), f"no such file: {quoted(path)}; write a path beside this file")
         return None
-    return tuple(agent.handle for agent in load_team(path, environ, known_drivers=known_drivers).team.agents)
+    agents = load_team(path, environ, driver=driver, known_drivers=known_drivers).team.agents
+    roles = dict.fromkeys(agent.role for agent in agents if agent.role)
+    return Members(tuple(agent.handle for agent in agents), tuple(roles))
+
+
+def _check_drivers(tree: Map, known: Collection[str] | None, problems: Problems) -> str | None:
+    """The driver that stands in for all others; every one that is named must be installed."""
+    overrides = tree.get("overrides")
+    places: list[tuple[Path, Node | None]] = [(("overrides",), overrides)]
+    for part in ("roles", "agents"):
+        below = overrides.get(part) if isinstance(overrides, Map) else None
+        if isinstance(below, Map):
+            places += [(("overrides", part, name), node) for name, node in below.items.items()]
+    for path, node in places:
+        driver = node.get("driver") if isinstance(node, Map) else None
+        name = text_of(driver)
+        if driver is not None and name is not None and known is not None and name not in known:
+            hint = suggest(name, sorted(known), none="none is installed")
+            problems.add(driver.mark, (*path, "driver"), f"unknown driver {quoted(name)}; {hint}")
+    return text_of(overrides.get("driver")) if isinstance(overrides, Map) else None
+
+
+def _check_overrides(tree: Map, members: Members, problems: Problems) -> None:
+    """Whoever is overridden is in the team."""
+    for part, known in (("agents", members.handles), ("roles", members.roles)):
+        node, way, _ = find(tree, ("overrides", part))
+        if not isinstance(node, Map) or len(way) != 2:
+            continue
+        for name in node.items:
+            if name not in known:
+                hint = suggest(name, known, none=f"the team has no {part}")
+                text = f"{quoted(name)} is not in the team; {hint}"
+                problems.add(node.keys[name], ("overrides", part, name), text)
 
 
 def _steps(tree: Map) -> Iterator[tuple[Path, Map]]:
@@ -147,13 +196,6 @@ def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Scalar]]:
 
 def _check_handles(tree: Map, handles: tuple[str, ...], problems: Problems) -> None:
     """Whoever a step names is in the team."""
-    overridden, way, _ = find(tree, ("overrides", "agents"))
-    if isinstance(overridden, Map) and len(way) == 2:
-        for name in overridden.items:
-            if name not in handles:
-                hint = suggest(name, handles, none="the team has no agents")
-                text = f"{quoted(name)} is not in the team; {hint}"
-                problems.add(overridden.keys[name], ("overrides", "agents", name), text)
     for path, step in _steps(tree):
         for place, node, known in _named_in(step, path, handles):
             named = text_of(node)

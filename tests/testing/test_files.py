@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.model import AgentState, BlockedKind
@@ -50,6 +54,15 @@ def load(text: str, folder: Path) -> Script:
     return load_script(str(path), {}, known_drivers=("sim", "claudeless"))
 
 
+def told(text: str, folder: Path) -> tuple[str, ...]:
+    """All that is wrong with the file, or nothing."""
+    try:
+        load(text, folder)
+    except TeamFileError as error:
+        return error.problems
+    return ()
+
+
 def faults(text: str, folder: Path) -> list[str]:
     with pytest.raises(TeamFileError) as caught:
         load(text, folder)
@@ -76,6 +89,8 @@ def test_a_team_file_is_looked_for_beside_the_test_file(tmp_path: Path) -> None:
     assert script.name == "x"
 
 
+PLACE = re.compile(r"\S*/x\.test\.yaml:[1-9]\d*:[1-9]\d*: \S")
+WORDS = ("version", "team", "steps", "overrides", "agents", "given", "cleanup", "expect", "nothing", "kill", "as", "x")
 STEPS = HEAD + "steps:\n  - "
 WRONG = {
     HEAD: "x.test.yaml:1:1: steps: is missing; write steps: [",
@@ -97,6 +112,12 @@ WRONG = {
     STEPS + "kill: ana\n    as: it\n": "x.test.yaml:5:5: steps[0].as: only what an expectation sees can be kept",
     STEPS + "kill: ana\noverrides: {agents: {bob: {driver: sim}}}\n": "x.test.yaml:5:22: overrides.agents.bob: "
     '"bob" is not in the team',
+    STEPS + "kill: ana\noverrides: {roles: {lead: {driver: sim}}}\n": "x.test.yaml:5:21: overrides.roles.lead: "
+    '"lead" is not in the team; the team has no roles',
+    STEPS + "kill: ana\noverrides: {driver: simm}\n": "x.test.yaml:5:21: overrides.driver: "
+    'unknown driver "simm"; did you mean "sim"?',
+    STEPS + "kill: ana\noverrides: {agents: {ana: {driver: simm}}}\n": "x.test.yaml:5:36: "
+    'overrides.agents.ana.driver: unknown driver "simm"',
     STEPS + "kill: ana\ngiven: [{path: a}]\n": "x.test.yaml:5:9: given[0]: this given file has none of text, copy",
     "version: 1\nteam: {version: 1, team: x, agents: [{handle: a, colour: red}]}\nsteps: [{kill: a}]\n": (
         "x.test.yaml:2:50: team.agents[0].colour: unknown key"
@@ -126,6 +147,28 @@ def test_the_faults_of_a_named_team_file_are_told_at_their_own_place(tmp_path: P
 def test_a_test_file_can_not_include_others(tmp_path: Path) -> None:
     (tmp_path / "more.yaml").write_text("name: x\n")
     assert "include: a test file can't include others" in faults("include: [more.yaml]\n" + GOOD, tmp_path)[0]
+
+
+def test_a_driver_that_is_overridden_need_not_be_installed(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "crew.yaml").write_text("version: 1\nteam: crew\ndriver: other\nagents: [{handle: cy}]\n")
+    text = "version: 1\nteam: crew.yaml\nsteps: [{kill: cy}]\n"
+    assert load(text + "overrides: {driver: sim}\n", tmp_path).handles == ("cy",)
+    assert "other" in faults(text, tmp_path)[0]
+
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 3, "", "ana", "tmux", "%{x}", "%{", "idle"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=5))
+def test_whatever_stands_at_a_key_is_taken_or_told_with_its_place(changes: dict[str, object], tmp_path: Path) -> None:
+    text = yaml.safe_dump({**yaml.safe_load(GOOD), **changes})
+    assert all(PLACE.match(line) for line in told(text, tmp_path))
 
 
 def test_states_are_those_that_agents_have() -> None:
