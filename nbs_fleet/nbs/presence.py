@@ -92,10 +92,13 @@ def claim(root: str, handle: str, *, sidecar: int, client: int | None = None, pr
 
 
 def release(root: str, handle: str, *, sidecar: int, client: int | None = None) -> None:
-    """Remove the marker and the pid file, each only if it still holds the pid that was written."""
+    """Remove marker, pid file and session metadata, each only if it still holds the pid that was written."""
     for path, pid in ((sidecar_path(root, handle), sidecar), (pid_path(root, handle), client)):
         if pid is not None and read_pid(path) == pid:
             remove(path)
+    session = read_session(root, handle)
+    if session is not None and session.pid == client:
+        remove(session_path(root, handle))
 
 
 def paused(root: str) -> bool:

@@ -61,9 +61,9 @@ class Desk:
         self._clockwork.close()
         await self._calls.close()
 
-    def begin(self, handle: str, *, client: int, fresh: bool) -> None:
-        """A client lives; `fresh`: it is not one that is merely taken over."""
-        self._registrations.begin(handle, client=client, fresh=fresh)
+    def begin(self, handle: str, *, client: int, fresh: bool, session: str) -> None:
+        """A client lives, in the session with this id; `fresh`: it is not one that is merely taken over."""
+        self._registrations.begin(handle, client=client, fresh=fresh, session=session)
 
     def end(self, handle: str, *, client: int | None) -> None:
         """It is gone."""

@@ -198,7 +198,7 @@ class Supervisor:
         if proc is None:
             return
         self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
-        self.desk.begin(action.handle, client=proc.pid, fresh=action.died)
+        self.desk.begin(action.handle, client=proc.pid, fresh=action.died, session=life.record.session_id or "")
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
             prompted = action.prompted and (agent.prompt is not None or action.died)

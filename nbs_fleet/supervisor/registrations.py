@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
 
 from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.nbs import control, presence
 from nbs_fleet.nbs.commands_in_text import find_commands
@@ -61,7 +63,7 @@ class Registrations:
         if self._folder:
             self._watcher.remove(self._folder, self._changed)
 
-    def begin(self, handle: str, *, client: int, fresh: bool) -> None:
+    def begin(self, handle: str, *, client: int, fresh: bool, session: str = "") -> None:
         """A client lives under this handle. `fresh`: a new life, which starts from the seed."""
         plan = self._plan()
         registry = Registry(plan.root, handle)
@@ -75,10 +77,24 @@ class Registrations:
         self._heard[handle] = saved or Heard(control.end_of(inbox))
         try:
             presence.claim(plan.root, handle, sidecar=os.getpid(), client=client)
+            self._note_session(handle, client, session)
         except NbsFileError as error:
             self._tell(handle, "presence", error=error.message)
         self._share(handle)
         self._look(handle)
+
+    def _note_session(self, handle: str, client: int, session: str) -> None:
+        """Write what the nbs tools want to know of a session, once for each client."""
+        plan = self._plan()
+        known = presence.read_session(plan.root, handle)
+        agent = plan.find(handle)
+        if agent is None or (known is not None and known.pid == client):
+            return
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment().wall))
+        found = presence.Session(
+            session, handle, agent.agent.model or "", started, plan.root, client, agent.prompt is not None, plan.team
+        )
+        presence.write_session(plan.root, found)
 
     def end(self, handle: str, *, client: int | None) -> None:
         """The client is gone; its marks too."""

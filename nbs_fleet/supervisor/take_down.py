@@ -110,12 +110,14 @@ def _leave_root(plan: Plan, handles: tuple[str, ...]) -> None:
         for path in (
             presence.sidecar_path(plan.root, handle),
             presence.pid_path(plan.root, handle),
+            presence.session_path(plan.root, handle),
             control.registry_path(plan.root, handle),
         ):
             with suppress(FileNotFoundError):
                 os.unlink(path)
-    with suppress(OSError):
-        os.rmdir(os.path.join(plan.root, ".nbs", "pids"))
+    for folder in ("pids", "sessions"):
+        with suppress(OSError):
+            os.rmdir(os.path.join(plan.root, ".nbs", folder))
 
 
 def _close_tmux(plan: Plan) -> None:

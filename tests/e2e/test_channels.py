@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,16 @@ def test_a_call_that_the_client_does_not_know_is_made_good_in_plain_words(fleet:
     fleet.run("chat", "send", "live", "maria", "good morning")
     fleet.until(lambda: read(fleet, session, "You are ana. This waits for you"), within=60, what="it is told in words")
     assert [line["why"] for line in fleet.told("ana", "noticed")][1:] == ["recovery"]
+
+
+@pytest.mark.clients("sim")
+def test_the_nbs_tools_are_told_of_a_session_while_it_lives(fleet: Fleet) -> None:
+    talkers(fleet, "ana")
+    row = fleet.agent("ana")
+    said = json.loads((fleet.root / ".nbs" / "sessions" / "ana.json").read_text())
+    assert (said["session_id"], said["pid"], said["handle"]) == (row["session_id"], row["pid"], "ana")
+    assert fleet.down().code == 0
+    assert not (fleet.root / ".nbs" / "sessions" / "ana.json").exists()
 
 
 @pytest.mark.clients("sim")

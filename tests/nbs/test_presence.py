@@ -129,6 +129,15 @@ def test_session_metadata_is_what_nbs_claude_writes(root: Path) -> None:
     assert presence.read_session(str(root), "bo") is None
 
 
+def test_the_end_of_a_client_takes_its_own_metadata_away_and_no_other_s(root: Path) -> None:
+    session = Session("uuid", "ana", "", "2026-05-01T09:00:00Z", str(root), 8, initial_prompt_set=True)
+    presence.write_session(str(root), session)
+    presence.release(str(root), "ana", sidecar=1, client=9)
+    assert presence.read_session(str(root), "ana") == session
+    presence.release(str(root), "ana", sidecar=1, client=8)
+    assert not (root / ".nbs" / "sessions" / "ana.json").exists()
+
+
 def test_one_of_many_takes_the_turn_to_post_a_standup(chat: Chat) -> None:
     taken: list[int] = []
 
