@@ -37,7 +37,7 @@ class Pending(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """All that waits for one agent on the nbs files, and directives it has not archived."""
+    """All that waits for one agent on the nbs files."""
 
     unread: tuple[Unread, ...] = ()
     pending: Pending = Pending()
@@ -113,6 +113,9 @@ def notice(noticed: Noticed, desk: Desk, rules: NoticeRules, now: float) -> tupl
         return noticed, None
     if noticed.began == 0.0:
         noticed = replace(noticed, began=now)
+    if noticed.nags and _had_effect(noticed, desk.waiting):
+        # Looked at while busy too: the agent reads in its turn, and more may come before that ends.
+        noticed = replace(noticed, nags=0)
     if desk.state is not AgentState.IDLE or not desk.ready:
         return replace(noticed, idle_since=None), None
     if noticed.idle_since is None:
@@ -173,6 +176,11 @@ def _reason(noticed: Noticed, waiting: Waiting, rules: NoticeRules, now: float) 
             # It may have lost the skill that the notice speaks of, or never had it: once it is told everything.
             return "recovery"
     return None
+
+
+def _had_effect(noticed: Noticed, waiting: Waiting) -> bool:
+    """Whether the agent has done something about what it was told of: read everything, or acknowledged an event."""
+    return not waiting.anything() or not set(noticed.told_events).issubset(waiting.pending.names)
 
 
 def stalled(noticed: Noticed, waiting: Waiting, rules: NoticeRules) -> bool:

@@ -89,7 +89,7 @@ class PythiaFile(Strict):
 
 
 class NagFile(Strict):
-    """When an unread directive is mentioned again."""
+    """When what waits on the chats and buses is mentioned again."""
 
     critical: Span | None = key("Wait for critical ones", example="30s")
     high: Span | None = key("Wait for high ones", example="2m")
@@ -110,7 +110,7 @@ class SidecarFile(Strict):
         "Notices in a row without effect before the recovery text is sent", example=5
     )
     idle_grace: Duration | None = key("Idle time before on_idle applies", example="60s")
-    nag: NagFile | None = key("When unread directives are mentioned again", example={"critical": "30s"})
+    nag: NagFile | None = key("When what waits on chats and buses is mentioned again", example={"critical": "30s"})
     delivery: Annotated[Literal["auto", "keys"], WORD] | None = key(
         "Highest way in that is possible, or only keys", example="auto"
     )

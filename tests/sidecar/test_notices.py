@@ -157,6 +157,27 @@ def test_reminders_come_by_priority_then_everything_is_said_once_then_a_person_i
     assert not stalled(agent.noticed, tray, RULES)
 
 
+def test_what_comes_after_all_was_read_asks_for_no_person_before_it_was_told() -> None:
+    agent = Agent().settled()
+    tray = events(Priority.CRITICAL, "e1")
+    for _ in range(1000):
+        agent.see(tray, after=1)
+    assert stalled(agent.noticed, tray, RULES)
+    agent.see(NOTHING, after=1, state=AgentState.BUSY)
+    agent.see(CHAT, after=1, state=AgentState.BUSY)
+    assert not stalled(agent.noticed, CHAT, RULES)
+
+
+def test_an_acknowledged_event_is_an_effect_and_the_count_begins_anew() -> None:
+    agent = Agent().settled()
+    both = events(Priority.CRITICAL, "e1", names=("e2",))
+    for _ in range(1000):
+        agent.see(both, after=1)
+    one = events(Priority.CRITICAL, "e1", names=())
+    told = [t for t in (agent.see(one, after=1) for _ in range(1000)) if t is not None]
+    assert [t.why for t in told] == ["reminder"] * RULES.fail_threshold + ["recovery"]
+
+
 def test_no_notice_is_made_while_another_message_is_on_its_way() -> None:
     agent = Agent().settled()
     assert agent.see(CHAT, after=1, busy=True) is None
