@@ -208,7 +208,12 @@ def test_the_nbs_tools_are_told_of_a_session_while_it_lives(fleet: Fleet) -> Non
 
 @pytest.mark.clients("sim")
 def test_an_agent_s_own_interval_holds_while_it_lives(fleet: Fleet) -> None:
-    talkers(fleet, "ana", poll_mode="always", poll="1h")
+    fleet.write_team(
+        [fleet.client.agent("ana", prompt_text="hello ana")], sidecar={**QUICK, "poll_mode": "always", "poll": "1h"}
+    )
+    up = fleet.up()
+    assert up.code == 0, str(up)
+    fleet.all_idle()
     with (fleet.root / ".nbs" / "control-inbox-ana").open("a") as file:
         file.write("set-poll-interval 1\n")
     fleet.until(lambda: polls(fleet) >= 1, what="it polls")
