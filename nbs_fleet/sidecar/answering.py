@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import tenacity
@@ -19,6 +19,8 @@ APPROVE, DENY = "approve", "deny"
 CHANGED = "the dialog is not there any more, or another one took its place; nothing was pressed"
 GONE_SECONDS = 5.0
 """How long an answered dialog may stay on the screen."""
+SEEN_SECONDS = 2.0
+"""How long a key or a text may take until the dialog shows it."""
 TYPED = re.compile(r"^(Type something|Tell Claude what to change)")
 """Lines that take a text: their digit moves there, the text follows, Enter ends it (Claude Code 2.1.197)."""
 ESCAPED = (BlockedKind.PLAN, BlockedKind.QUESTION, BlockedKind.PERMISSION)
@@ -37,10 +39,10 @@ class Wish(Struct, frozen=True):
 
 
 class Hand(Struct, frozen=True):
-    """How a dialog is answered: `keys`, then a text with Enter if `types`."""
+    """How a dialog is answered: `keys`; where `line` is one that takes a text, that and Enter follow there."""
 
     keys: tuple[str, ...]
-    types: bool = False
+    line: int | None = None
 
 
 class Desk(Protocol):
@@ -76,7 +78,7 @@ def hand(dialog: Dialog, wish: Wish, driver: Driver) -> Hand | str:
     types = bool(TYPED.match(dialog.options[index].label))
     if types and not wish.text.strip():
         return f'"{dialog.options[index].label}" takes a text: -m TEXT'
-    return Hand(keys, types)
+    return Hand(keys, index if types else None)
 
 
 def find(options: Sequence[tuple[str, str]], choice: str) -> int | None:
@@ -101,16 +103,57 @@ async def answer(wish: Wish, driver: Driver, desk: Desk) -> str:
     if isinstance(how, str):
         return how
     try:
-        await desk.press(*how.keys)
-        if how.types:
-            still = (await desk.read()).dialog
-            if still is None or still.kind is not dialog.kind:
-                return "it closed before the text could be typed; look at the pane"
-            await desk.write(wish.text)
-            await desk.press("Enter")
+        if how.line is None:
+            await desk.press(*how.keys)
+        elif problem := await _type(dialog, how, how.line, wish.text, desk):
+            return problem
         return await _gone(dialog.mark, desk)
     except FleetError as error:
         return error.message
+
+
+async def _type(dialog: Dialog, how: Hand, line: int, text: str, desk: Desk) -> str:
+    """Go to the line, put the text there, confirm; each step only once the one before it is seen.
+
+    A dialog that has just opened may drop a key (2.1.197, measured), and Enter on another line is another answer.
+    Returns why it was not confirmed, or nothing.
+    """
+
+    def at_line(found: Dialog | None) -> bool:
+        return found is not None and found.kind is dialog.kind and found.cursor == line
+
+    def filled(found: Dialog | None) -> bool:
+        return at_line(found) and found is not None and not TYPED.match(found.options[line].label)
+
+    for _ in range(2):
+        await desk.press(*how.keys)
+        if await _sees(at_line, desk):
+            break
+        if not all(key.isdigit() for key in how.keys):
+            return "its cursor did not go to that line; nothing was typed"
+    else:
+        return "its cursor did not go to that line; nothing was typed"
+    await desk.write(text)
+    if not await _sees(filled, desk):
+        return "the text does not show on that line, so it was not confirmed; look at the pane"
+    await desk.press("Enter")
+    return ""
+
+
+async def _sees(holds: Callable[[Dialog | None], bool], desk: Desk) -> bool:
+    """Look until the dialog is so, for SEEN_SECONDS at most."""
+
+    async def look() -> bool:
+        return holds((await desk.read()).dialog)
+
+    waiting = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_result(lambda seen: not seen),
+        wait=tenacity.wait_exponential(multiplier=0.02, max=0.2),
+        stop=tenacity.stop_after_delay(SEEN_SECONDS),
+        retry_error_callback=lambda _state: False,
+    )
+    seen: bool = await waiting(look)
+    return seen
 
 
 async def _gone(mark: str, desk: Desk) -> str:
