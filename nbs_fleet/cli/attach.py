@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -45,6 +45,11 @@ def attach(handle: Handle, *, read_only: ReadOnly = False, team: TeamName = None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.say(shlex.join(argv))
         return
+    become(argv)
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Go on as this tmux command. Raises MissingError where there is no tmux."""
     sys.stdout.flush()
     try:
         os.execvp(argv[0], argv)  # noqa: S606  # becoming tmux is the point

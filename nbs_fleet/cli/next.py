@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.attach import command, is_inside
+from nbs_fleet.cli.attach import become, command, is_inside
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.panes import find_pane
 from nbs_fleet.cli.params import TeamName
 from nbs_fleet.cli.queue import current
-from nbs_fleet.errors import FleetError, MissingError
+from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.tmux import Tmux
 
 Client = Annotated[
@@ -96,8 +96,4 @@ def _go(tmux: Tmux, argv: list[str]) -> None:
     if not inside and not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.say(shlex.join(argv))
         return
-    sys.stdout.flush()
-    try:
-        os.execvp(argv[0], argv)  # noqa: S606  # becoming tmux is the point
-    except FileNotFoundError:
-        raise MissingError("tmux is not installed", hint="install tmux 3.3 or newer") from None
+    become(argv)

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from nbs_fleet.cli import output
+from nbs_fleet.cli.follow import follow
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.params import Json, TeamName
 from nbs_fleet.errors import UnknownNameError
 from nbs_fleet.model import AgentState
-from nbs_fleet.supervisor.client import Connection
-from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.status import AgentStatus, FleetStatus, attention, iso, row_json, span, status
 
 Watching = Annotated[bool, typer.Option("--watch", "-w", help="show it again at each change, until Ctrl-C")]
@@ -28,8 +27,6 @@ STYLES = {
     AgentState.BACKOFF: "red",
     AgentState.UNKNOWN: "yellow",
 }
-RESTED = 3.0
-"""Seconds between two looks while no supervisor is there to tell of changes."""
 
 
 def ps(*, json: Json = False, watch: Watching = False, team: TeamName = None) -> None:
@@ -43,7 +40,12 @@ def ps(*, json: Json = False, watch: Watching = False, team: TeamName = None) ->
     found = find_team(team)
     show(found, json=json)
     if watch:
-        _watch(found, json=json)
+        follow(
+            found,
+            lambda change: change.record is not None or change.gone is not None,
+            lambda: show(found, json=json),
+            json=json,
+        )
 
 
 def show(found: Found, *, json: bool) -> None:
@@ -136,35 +138,3 @@ def _foot(fleet: FleetStatus, now: float) -> str:
     if needy:
         parts.append(f"{needy} {'needs' if needy == 1 else 'need'} you")
     return "; ".join(parts)
-
-
-def _watch(found: Found, *, json: bool) -> None:
-    """Show the team again at each change; without a supervisor, every few seconds."""
-    while True:
-        try:
-            link = Connection(found.paths)
-        except OSError:
-            _rest(found)
-            _again(found, json=json)
-            continue
-        try:
-            link.ask(Request("follow"))
-            for change in link.changes(RESTED):
-                if change is None or change.record is not None or change.gone is not None:
-                    _again(found, json=json)
-        finally:
-            link.close()
-
-
-def _again(found: Found, *, json: bool) -> None:
-    if not json:
-        output.clear()
-    show(found, json=json)
-
-
-def _rest(found: Found) -> None:
-    """Wait for the supervisor to come back, or for RESTED seconds."""
-    import select
-
-    del found
-    select.select([], [], [], RESTED)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from nbs_fleet.attention import keeper, needs
 from nbs_fleet.attention.queue import Item, Queue, reconcile
 from nbs_fleet.cli import output, words
+from nbs_fleet.cli.follow import follow
 from nbs_fleet.cli.guard import PERSON, require_person
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.params import Json, TeamName, span
@@ -22,14 +23,12 @@ from nbs_fleet.model import Message, MessageKind
 from nbs_fleet.sidecar import wording
 from nbs_fleet.sidecar.answering import APPROVE, DENY, TYPED, find
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.client import Connection, connection
+from nbs_fleet.supervisor.client import connection
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.status import iso
 
 ANSWER_SECONDS = 20.0
 """How long an answer may take: its dialog is watched until it is gone."""
-RESTED = 3.0
-"""Seconds between two looks while no supervisor is there to tell of changes."""
 
 
 def offer_items(context: typer.Context) -> list[str]:
@@ -67,7 +66,7 @@ def queue(*, json: Json = False, watch: Watching = False, team: TeamName = None)
     found = find_team(team)
     _show(found, json=json)
     if watch:
-        _watch(found, json=json)
+        follow(found, lambda change: change.queue is not None, lambda: _show(found, json=json), json=json)
 
 
 def skip(item: MaybeId = None, *, team: TeamName = None) -> None:
@@ -216,28 +215,3 @@ def as_json(item: Item, now: float) -> dict[str, Any]:
         "context": need.context,
         "hidden_until": iso(item.hidden) if item.hidden > now else None,
     }
-
-
-def _watch(found: Found, *, json: bool) -> None:
-    """Show the queue again at each change; without a supervisor, every few seconds."""
-    while True:
-        try:
-            link = Connection(found.paths)
-        except OSError:
-            time.sleep(RESTED)
-            _again(found, json=json)
-            continue
-        try:
-            link.ask(Request("follow"))
-            for change in link.changes(RESTED):
-                # Hidden items come back without a word of the supervisor.
-                if change is None or change.queue is not None:
-                    _again(found, json=json)
-        finally:
-            link.close()
-
-
-def _again(found: Found, *, json: bool) -> None:
-    if not json:
-        output.clear()
-    _show(found, json=json)

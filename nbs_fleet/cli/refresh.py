@@ -36,3 +36,20 @@ async def _refresh(folders: Callable[[], Iterable[str]], look: Callable[[], None
                     await changed.wait()
     finally:
         watcher.close()
+
+
+def await_change(folder: str, seconds: float) -> None:
+    """Wait until something in the folder changes, `seconds` at most."""
+    asyncio.run(_await_change(folder, seconds))
+
+
+async def _await_change(folder: str, seconds: float) -> None:
+    changed = asyncio.Event()
+    watcher = Watcher()
+    try:
+        watcher.add(folder, lambda _: changed.set())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await changed.wait()
+    finally:
+        watcher.close()

@@ -6,17 +6,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import tenacity
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Dialog, Driver, Reading
 from nbs_fleet.errors import FleetError
 from nbs_fleet.model import BlockedKind
+from nbs_fleet.sidecar.looking import until
 from nbs_fleet.spec.team import Dialogs
 
 APPROVE, DENY = "approve", "deny"
 CHANGED = "the dialog is not there any more, or another one took its place; nothing was pressed"
+STRAYED = "its cursor did not go to that line, so nothing was chosen; look at the pane"
 GONE_SECONDS = 5.0
 """How long an answered dialog may stay on the screen."""
 SEEN_SECONDS = 2.0
@@ -104,73 +105,72 @@ async def answer(wish: Wish, driver: Driver, desk: Desk) -> str:
         return how
     try:
         if how.line is None:
-            await desk.press(*how.keys)
-        elif problem := await _type(dialog, how, how.line, wish.text, desk):
-            return problem
-        return await _gone(dialog.mark, desk)
+            problem = await press(dialog, how.keys, desk)
+        else:
+            problem = await _type(dialog, how.keys, how.line, wish.text, desk)
+        return problem or await _gone(dialog.mark, desk)
     except FleetError as error:
         return error.message
 
 
-async def _type(dialog: Dialog, how: Hand, line: int, text: str, desk: Desk) -> str:
+async def press(dialog: Dialog, keys: tuple[str, ...], desk: Desk) -> str:
+    """Press the keys that choose a line; after arrows, Enter only once the cursor is seen where they lead.
+
+    A dialog that has just opened may drop a key (Claude Code 2.1.197, measured), and Enter on another line is another
+    answer. Returns why it was not chosen, or nothing.
+    """
+    if dialog.cursor is None or len(keys) < 2 or keys[-1] != "Enter":
+        await desk.press(*keys)
+        return ""
+    line = dialog.cursor + keys.count("Down") - keys.count("Up")
+    await desk.press(*keys[:-1])
+    if not await _shows(desk, lambda found: _is_at(found, dialog, line)):
+        return STRAYED
+    await desk.press("Enter")
+    return ""
+
+
+async def _type(dialog: Dialog, keys: tuple[str, ...], line: int, text: str, desk: Desk) -> str:
     """Go to the line, put the text there, confirm; each step only once the one before it is seen.
 
-    A dialog that has just opened may drop a key (2.1.197, measured), and Enter on another line is another answer.
     Returns why it was not confirmed, or nothing.
     """
-
-    def at_line(found: Dialog | None) -> bool:
-        return found is not None and found.kind is dialog.kind and found.cursor == line
-
-    def filled(found: Dialog | None) -> bool:
-        return at_line(found) and found is not None and not TYPED.match(found.options[line].label)
-
-    for _ in range(2):
-        await desk.press(*how.keys)
-        if await _sees(at_line, desk):
-            break
-        if not all(key.isdigit() for key in how.keys):
-            return "its cursor did not go to that line; nothing was typed"
-    else:
-        return "its cursor did not go to that line; nothing was typed"
+    at_line = False
+    for _ in range(2 if all(key.isdigit() for key in keys) else 1):
+        if not at_line:
+            await desk.press(*keys)
+            at_line = await _shows(desk, lambda found: _is_at(found, dialog, line))
+    if not at_line:
+        return STRAYED
     await desk.write(text)
-    if not await _sees(filled, desk):
+    if not await _shows(desk, lambda found: _is_at(found, dialog, line) and not TYPED.match(found.options[line].label)):
         return "the text does not show on that line, so it was not confirmed; look at the pane"
     await desk.press("Enter")
     return ""
 
 
-async def _sees(holds: Callable[[Dialog | None], bool], desk: Desk) -> bool:
-    """Look until the dialog is so, for SEEN_SECONDS at most."""
+def _is_at(found: Dialog, dialog: Dialog, line: int) -> bool:
+    return found.kind is dialog.kind and found.cursor == line
 
+
+async def _shows(desk: Desk, holds: Callable[[Dialog], bool]) -> bool:
     async def look() -> bool:
-        return holds((await desk.read()).dialog)
+        dialog = (await desk.read()).dialog
+        return dialog is not None and holds(dialog)
 
-    waiting = tenacity.AsyncRetrying(
-        retry=tenacity.retry_if_result(lambda seen: not seen),
-        wait=tenacity.wait_exponential(multiplier=0.02, max=0.2),
-        stop=tenacity.stop_after_delay(SEEN_SECONDS),
-        retry_error_callback=lambda _state: False,
-    )
-    seen: bool = await waiting(look)
-    return seen
+    return await until(look, SEEN_SECONDS)
 
 
 async def _gone(mark: str, desk: Desk) -> str:
     """Wait until another screen is there; what an agent does next is no business of the answer."""
 
-    async def shown() -> bool:
+    async def left() -> bool:
         dialog = (await desk.read()).dialog
-        return dialog is not None and dialog.mark == mark
+        return dialog is None or dialog.mark != mark
 
-    waiting = tenacity.AsyncRetrying(
-        retry=tenacity.retry_if_result(bool),
-        wait=tenacity.wait_exponential(multiplier=0.05, max=0.4),
-        stop=tenacity.stop_after_delay(GONE_SECONDS),
-        retry_error_callback=lambda _state: True,
-    )
-    stays: bool = await waiting(shown)
-    return f"the keys were pressed, but after {GONE_SECONDS:g} s it is still there; look at the pane" if stays else ""
+    if await until(left, GONE_SECONDS):
+        return ""
+    return f"the keys were pressed, but after {GONE_SECONDS:g} s it is still there; look at the pane"
 
 
 def _choices(dialog: Dialog) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Protocol, assert_never
-
-import tenacity
 
 from nbs_fleet.drivers.base import Driver, Reading
 from nbs_fleet.errors import FleetError
@@ -16,6 +14,7 @@ from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind
 from nbs_fleet.sidecar import delivery, wording
 from nbs_fleet.sidecar.delivery import Carried, PostEvent
+from nbs_fleet.sidecar.looking import until
 
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
@@ -182,7 +181,7 @@ class Postman:
     async def _transaction(self, message: Message, action: delivery.Type) -> str:
         """Returns what `Typed` tells of it."""
         # What a hung client was sent it will read all at once: more of it would be a second copy.
-        if not await self._until(self._has_read):
+        if not await until(self._has_read, ECHO_SECONDS):
             return delivery.FROZEN
         reading = await self._keys.read()
         if await self._is_there(message, reading):
@@ -253,23 +252,12 @@ class Postman:
         return self._keys.unread() == 0
 
     async def _sees(self, holds: Callable[[Reading], bool]) -> bool:
-        """Look until `holds`, as long as `_until` allows."""
+        """Look until `holds`, ECHO_SECONDS at most."""
 
         async def look() -> bool:
             return holds(await self._keys.read())
 
-        return await self._until(look)
-
-    async def _until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
-        """Ask until `holds`, at most ECHO_SECONDS: a client tells nobody when it has drawn."""
-        waiting = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_result(lambda seen: not seen),
-            wait=tenacity.wait_exponential(multiplier=0.02, max=0.3),
-            stop=tenacity.stop_after_delay(ECHO_SECONDS),
-            retry_error_callback=lambda _state: False,
-        )
-        seen: bool = await waiting(holds)
-        return seen
+        return await until(look, ECHO_SECONDS)
 
 
 def _refusal(reading: Reading, *, interrupt: bool) -> str:

@@ -329,14 +329,14 @@ class Sidecar:
         """Press only if what is on the screen right now is still the dialog that was decided on."""
         async with self._lock:
             reading = await self.read()
-            shown = reading.dialog.text if reading.dialog is not None else None
-            if reading.state is not AgentState.BLOCKED or shown != action.dialog:
+            dialog = reading.dialog
+            if reading.state is not AgentState.BLOCKED or dialog is None or dialog.text != action.dialog:
                 return Pressed(ok=False, why="the dialog changed before it could be answered")
             try:
-                await self._ground.press(self.about.pane, action.keys)
+                problem = await answering.press(dialog, action.keys, self)
             except FleetError as error:
                 return Pressed(ok=False, why=error.message)
-        return Pressed(ok=True)
+        return Pressed(ok=not problem, why=problem)
 
     async def answer(self, wish: answering.Wish) -> str:
         """Answer the dialog that a person means, if it is still the open one; why not, or nothing."""

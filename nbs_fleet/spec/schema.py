@@ -191,15 +191,7 @@ class BudgetFile(Strict):
     )
 
 
-Occasion = Literal[
-    "attention",
-    "blocked",
-    "failed",
-    "limited",
-    "escalated",
-    "done",
-    "budget",
-    "alarm",
+Blocked = Literal[
     "trust",
     "bypass",
     "mcp",
@@ -212,6 +204,19 @@ Occasion = Literal[
     "permission",
     "question",
     "draft",
+]
+"""What an agent can be blocked on."""
+
+Occasion = Literal[
+    "attention",
+    "blocked",
+    "failed",
+    "limited",
+    "escalated",
+    "done",
+    "budget",
+    "alarm",
+    Blocked,
 ]
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from msgspec import Struct
@@ -117,12 +117,11 @@ def _start(wished: Wish, paths: RunPaths, content: Mapping[str, object], environ
         store.make_folders(paths, wished.handle)
         store.write_record(paths, AgentRecord(wished.handle, session_id=wished.session))
     prepared = prepare(file, environ, remember=True)
-    try:
+    with ExitStack() as undo:
+        undo.callback(take_down, prepared.plan, timeout=STOP_SECONDS, purge=False, tell_one=lambda _: None)
         bring_up(prepared, only=None, now=False)
         _refuse_other_session(wished, store.read_record(paths, wished.handle))
-    except BaseException:
-        take_down(prepared.plan, timeout=STOP_SECONDS, purge=False, tell_one=lambda _: None)
-        raise
+        undo.pop_all()
     return prepared.plan
 
 

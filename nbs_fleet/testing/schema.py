@@ -9,24 +9,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from nbs_fleet.spec.fields import NUMBER, VERSION, WORD, Bool, Command, Span, Text, fault
 from nbs_fleet.spec.problems import printable, quoted
-from nbs_fleet.spec.schema import SidecarFile, Strict
+from nbs_fleet.spec.schema import Blocked, SidecarFile, Strict
 
 State = Literal[
     "starting", "idle", "busy", "blocked", "limited", "compacting", "paused", "backoff", "stopped", "failed", "unknown"
-]
-Blocked = Literal[
-    "trust",
-    "bypass",
-    "mcp",
-    "setup",
-    "apikey",
-    "login",
-    "settings",
-    "resume",
-    "plan",
-    "permission",
-    "question",
-    "draft",
 ]
 Priority = Literal["critical", "high", "normal", "low"]
 Count = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.model import AgentState, BlockedKind
+from nbs_fleet.spec.schema import Blocked
 from nbs_fleet.testing.load import Script, load_script
-from nbs_fleet.testing.schema import Blocked, State
+from nbs_fleet.testing.schema import State
 
 HEAD = """\
 version: 1
