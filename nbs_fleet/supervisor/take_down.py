@@ -39,7 +39,11 @@ class Down(Struct, frozen=True):
 
 
 def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[Ended], None]) -> Down:
-    """End the whole team. Raises FleetError if a supervisor that hangs does not let go."""
+    """End the whole team.
+
+    Raises FleetError if a supervisor that hangs does not let go; also, once all is ended, if that could not be
+    written down (a full disk).
+    """
     paths = plan.paths
     if not os.path.isdir(paths.run):
         return Down((), ())
@@ -53,7 +57,7 @@ def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[En
         except TimedOutError as error:
             raise FleetError(f"the supervisor does not let go: {error.message}") from error
         try:
-            ended = asyncio.run(_end_all(plan, timeout, tell_one))
+            ended, unwritten = asyncio.run(_end_all(plan, timeout, tell_one))
             _close_tmux(plan)
             _leave_root(plan, tuple(r.handle for r in store.read_records(paths)))
             left = asyncio.run(_end_rest(plan, timeout))
@@ -65,6 +69,10 @@ def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[En
         queue.release()
     if purge and not left:
         rundir.purge(paths, plan.root)
+    elif unwritten:
+        raise FleetError(
+            f"{plan.team} is down, but that is not written: {unwritten[0].message}", hint=unwritten[0].hint
+        )
     return Down(ended, left)
 
 
@@ -78,20 +86,27 @@ def _take_over(plan: Plan) -> None:
         return
 
 
-async def _end_all(plan: Plan, timeout: float, tell_one: Callable[[Ended], None]) -> tuple[Ended, ...]:
+async def _end_all(
+    plan: Plan, timeout: float, tell_one: Callable[[Ended], None]
+) -> tuple[tuple[Ended, ...], tuple[FleetError, ...]]:
+    """End every agent; what could not be written of it stops nobody's end."""
     panes = Panes(Tmux(plan.paths.tmux, plan.paths.tmux_conf), plan.team)
     found = store.read_records(plan.paths)
+    unwritten: list[FleetError] = []
 
     async def one(record: AgentRecord) -> Ended | None:
         ended = None
         if record.proc is not None and processes.alive(record.proc):
             ended = await stop(plan, record, panes, timeout=timeout)
             tell_one(ended)
-        _write_down(plan, record, ended)
+        try:
+            _write_down(plan, record, ended)
+        except FleetError as error:
+            unwritten.append(error)
         return ended
 
     results = await asyncio.gather(*(one(record) for record in found))
-    return tuple(ended for ended in results if ended is not None)
+    return tuple(ended for ended in results if ended is not None), tuple(unwritten)
 
 
 def _write_down(plan: Plan, record: AgentRecord, ended: Ended | None) -> None:

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import Fleet
+from tests.support.fleet import Fleet, Json
 
-QUICK = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
+QUICK: Json = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
 
 
 def talkers(fleet: Fleet, *handles: str, **keys: object) -> None:
     """Agents that share the chat `live` and a bus, up and idle; `keys` are set at the top of the file."""
     agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}") for handle in handles]
-    fleet.write_team(agents, chats=["live"], bus=[".nbs/events"], sidecar=QUICK, **keys)
+    come_up(fleet, agents, chats=["live"], bus=[".nbs/events"], **keys)
+
+
+def come_up(fleet: Fleet, agents: list[Json], *, sidecar: Json = QUICK, **keys: object) -> None:
+    """A team of these agents, up and idle."""
+    fleet.write_team(agents, sidecar=sidecar, **keys)
     up = fleet.up()
     assert up.code == 0, str(up)
     fleet.all_idle()
@@ -171,10 +176,7 @@ def test_an_agent_with_the_skill_is_noticed_by_its_call_and_reads_its_own_comman
     mine.mkdir()
     (mine / "SKILL.md.j2").write_text("---\ndescription: Greets.\n---\nSay hello as {{ handle }}: $ARGUMENTS\n")
     ana = fleet.client.agent("ana", prompt_text="hello ana", skills=["nbs-notify", "greet"])
-    fleet.write_team([ana], chats=["live"], sidecar=QUICK)
-    up = fleet.up()
-    assert up.code == 0, str(up)
-    fleet.all_idle()
+    come_up(fleet, [ana], chats=["live"])
     session = fleet.agent("ana")["session_id"]
     fleet.run("chat", "send", "live", "maria", "good morning")
     fleet.until(lambda: read(fleet, session, "nbs-fleet chat read live --unread"), within=60, what="the skill is read")
@@ -186,10 +188,7 @@ def test_an_agent_with_the_skill_is_noticed_by_its_call_and_reads_its_own_comman
 @pytest.mark.clients("sim", "claude")
 def test_a_call_that_the_client_does_not_know_is_made_good_in_plain_words(fleet: Fleet) -> None:
     ana = fleet.client.agent("ana", prompt_text="hello ana")
-    fleet.write_team([ana], chats=["live"], sidecar={**QUICK, "notify": "/nbs-notify {summary}"})
-    up = fleet.up()
-    assert up.code == 0, str(up)
-    fleet.all_idle()
+    come_up(fleet, [ana], chats=["live"], sidecar={**QUICK, "notify": "/nbs-notify {summary}"})
     session = fleet.agent("ana")["session_id"]
     fleet.run("chat", "send", "live", "maria", "good morning")
     fleet.until(lambda: read(fleet, session, "You are ana. This waits for you"), within=60, what="it is told in words")
@@ -208,12 +207,8 @@ def test_the_nbs_tools_are_told_of_a_session_while_it_lives(fleet: Fleet) -> Non
 
 @pytest.mark.clients("sim")
 def test_an_agent_s_own_interval_holds_while_it_lives(fleet: Fleet) -> None:
-    fleet.write_team(
-        [fleet.client.agent("ana", prompt_text="hello ana")], sidecar={**QUICK, "poll_mode": "always", "poll": "1h"}
-    )
-    up = fleet.up()
-    assert up.code == 0, str(up)
-    fleet.all_idle()
+    ana = fleet.client.agent("ana", prompt_text="hello ana")
+    come_up(fleet, [ana], sidecar={**QUICK, "poll_mode": "always", "poll": "1h"})
     with (fleet.root / ".nbs" / "control-inbox-ana").open("a") as file:
         file.write("set-poll-interval 1\n")
     fleet.until(lambda: polls(fleet) >= 1, what="it polls")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from nbs_fleet.errors import FleetError
+from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.take_down import take_down
 from tests.support.fleet import Fleet
 
 pytestmark = pytest.mark.clients("sim")
@@ -147,3 +151,23 @@ def git(fleet: Fleet, *args: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_team_goes_down_on_a_full_disk_and_says_what_is_not_written(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.write_team([fleet.client.agent("ana"), fleet.client.agent("bo")])
+    assert fleet.up().code == 0
+    plan = store.read_plan_in(str(fleet.run_dir))
+    assert plan is not None
+    pids = [fleet.agent(handle)["pid"] for handle in ("ana", "bo")]
+
+    def full(*_: object) -> None:
+        raise FleetError("No space left on device", hint="Free some space.")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(store, "write_record", full)
+        with pytest.raises(FleetError, match="crew is down, but that is not written: No space left"):
+            take_down(plan, timeout=10.0, purge=False, tell_one=lambda _: None)
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    assert not Path(plan.paths.tmux).exists()
