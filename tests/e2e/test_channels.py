@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,13 @@ from tests.support.fleet import Fleet, Json
 QUICK: Json = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
 
 
-def talkers(fleet: Fleet, *handles: str, **keys: object) -> None:
+def talkers(fleet: Fleet, *handles: str, **keys: Any) -> None:
     """Agents that share the chat `live` and a bus, up and idle; `keys` are set at the top of the file."""
     agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}") for handle in handles]
     come_up(fleet, agents, chats=["live"], bus=[".nbs/events"], **keys)
 
 
-def come_up(fleet: Fleet, agents: list[Json], *, sidecar: Json = QUICK, **keys: object) -> None:
+def come_up(fleet: Fleet, agents: list[Json], *, sidecar: Json = QUICK, **keys: Any) -> None:
     """A team of these agents, up and idle."""
     fleet.write_team(agents, sidecar=sidecar, **keys)
     up = fleet.up()
