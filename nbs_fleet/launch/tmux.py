@@ -78,7 +78,10 @@ class Tmux:
                 connection.connect(self.socket)
                 if hasattr(socket, "SO_PEERCRED"):
                     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-                    return int(struct.unpack("3i", credentials)[0]) or None
+                    pid = int(struct.unpack("3i", credentials)[0])
+                    # A child that has not become another program yet holds the socket of a server that was killed.
+                    found = processes.identify(pid) if pid else None
+                    return pid if found is not None and processes.alive(found) else None
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
             return None
         except OSError as error:

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from nbs_fleet.errors import MissingError, TmuxError
 from nbs_fleet.launch import processes
+from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.spec.team import Layout
 from tests.support import private
 from tests.support.servers import Person, Server
@@ -48,6 +50,30 @@ def test_the_socket_of_a_server_that_was_killed_is_in_nobodys_way(server: Server
     assert not server.tmux.has_session("team")
     server.start()
     assert server.tmux.server_pid() != pid
+
+
+def test_a_socket_that_a_dead_server_s_child_still_holds_is_no_server(tmp_path: Path, short_path: Path) -> None:
+    path = short_path / "held"
+    code = (
+        "import os, socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.write(1, b'x'); os.read(0, 1)\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    )
+    assert holder.stdin
+    assert holder.stdout
+    try:
+        assert holder.stdout.read(1) == b"x"
+        holder.wait(20)
+        with socket.socket(socket.AF_UNIX) as proof:
+            proof.connect(str(path))
+        assert Tmux(str(path), str(tmp_path / "none.conf")).server_pid() is None
+    finally:
+        holder.stdin.close()
+        holder.stdout.close()
 
 
 def test_a_server_that_hangs_is_an_error_in_bounded_time_and_can_be_ended(server: Server) -> None:
