@@ -97,8 +97,15 @@ class Crew:
         )
 
     def passed(self, handle: str, state: str) -> int:
-        """How many times the story says that the agent came into a state."""
-        return sum(record["state"] == state for record in self.fleet.told(handle, "state"))
+        """How many times the story says that the agent came into a state.
+
+        What begins and ends while the supervisor is dead is no state in the story: the client's own hook, which is
+        read later, counts then.
+        """
+        times = sum(record["state"] == state for record in self.fleet.told(handle, "state"))
+        events = (record["event"] for record in self.fleet.told(handle, "decided")) if self.hunted else ()
+        hooks = [e for e in events if e["type"] == "HookSeen" and e["news"]["reading"]["state"] == state]
+        return times + len(hooks)
 
     def begins(self, handle: str, state: str, passed: int | None = None) -> None:
         """Wait for a state that passes by itself; while the supervisor is being killed, only the pane may show it.
