@@ -102,7 +102,7 @@ class Crew:
         What begins and ends while the supervisor is dead is no state in the story: the client's own hook, which is
         read later, counts then.
         """
-        times = sum(record["state"] == state for record in self.fleet.told(handle, "state"))
+        times: int = sum(record["state"] == state for record in self.fleet.told(handle, "state"))
         events = (record["event"] for record in self.fleet.told(handle, "decided")) if self.hunted else ()
         hooks = [e for e in events if e["type"] == "HookSeen" and e["news"]["reading"]["state"] == state]
         return times + len(hooks)
