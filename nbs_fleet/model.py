@@ -175,6 +175,10 @@ class MessageKind(StrEnum):
     """Typed as it is, a leading `/` included: only keys can carry it."""
 
 
+PERSON = "person"
+"""The sender of what a person says."""
+
+
 class Message(Struct, frozen=True):
     """One message for one agent: `<agent>/queue/<id>.json` until it is acknowledged, then in `archive/`.
 

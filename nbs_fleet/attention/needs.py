@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nbs_fleet.attention import remedies
 from nbs_fleet.attention.queue import Need, Seen
 from nbs_fleet.model import AgentState, Asking, BlockedKind, ExitKind, Source
 from nbs_fleet.plan.types import AgentRecord, Desired
@@ -56,14 +57,15 @@ def _dialog(record: AgentRecord, kind: str) -> Need:
         since=min([record.since, *told]),
         title=record.detail or _last_line(asking.text) or f"{kind} dialog",
         text=asking.request or asking.text,
-        options=asking.options,
+        options=(*asking.options, *remedies.options(kind)),
         context=record.words,
         mark=asking.mark,
     )
 
 
 def _limit(record: AgentRecord) -> Need:
-    return Need("limit", record.since, record.detail or "a usage limit", context=record.words)
+    title = record.detail or "a usage limit"
+    return Need("limit", record.since, title, options=remedies.options("limit"), context=record.words)
 
 
 def _ended(record: AgentRecord, kind: str) -> Need:
@@ -71,7 +73,7 @@ def _ended(record: AgentRecord, kind: str) -> Need:
     what = end.describe() if end is not None else "it could not be started"
     lines = "\n".join(end.lines) if end is not None else ""
     title = f"{record.detail}; {what}" if record.detail else what
-    return Need(kind, record.since, title, context=lines)
+    return Need(kind, record.since, title, options=remedies.options(kind), context=lines)
 
 
 def _beside(record: AgentRecord) -> tuple[Need, ...]:
@@ -80,11 +82,11 @@ def _beside(record: AgentRecord) -> tuple[Need, ...]:
     resting = record.state is AgentState.IDLE
     if record.escalated.startswith("error") and record.failure is not None:
         failure = record.failure
-        found.append(
-            Need("error", failure.at, f"last turn failed: {failure.kind}", failure.detail, context=record.words)
-        )
+        title = f"last turn failed: {failure.kind}"
+        found.append(Need("error", failure.at, title, failure.detail, remedies.options("error"), context=record.words))
     if resting and record.signal == "complete":
-        found.append(Need("idle-done", record.since, record.signal_text or "done", context=record.words))
+        title = record.signal_text or "done"
+        found.append(Need("idle-done", record.since, title, "", remedies.options("idle-done"), record.words))
     return tuple(found)
 
 
@@ -92,11 +94,15 @@ def _said(record: AgentRecord) -> tuple[Need, ...]:
     """What the agent asked for itself, what no remedy helped, and what it does not take: one escalation."""
     if record.signal == "escalate":
         title = record.signal_text or "the agent asks for a person"
-        return (Need("escalation", record.since, title, record.signal_text, context=record.words),)
+        return (_escalation(record, title, record.signal_text),)
     text = record.attention or ""
     if not text or text == record.escalated:
         text = {"idle": "idle without a word", "prompt": "nobody answers"}.get(record.escalated.partition(":")[0], "")
-    return (Need("escalation", record.since, text, context=record.words),) if text else ()
+    return (_escalation(record, text),) if text else ()
+
+
+def _escalation(record: AgentRecord, title: str, text: str = "") -> Need:
+    return Need("escalation", record.since, title, text, remedies.options("escalation"), record.words)
 
 
 def _last_line(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.guard import PERSON
 from nbs_fleet.cli.params import Json, TeamName, offer_handles, worded
 from nbs_fleet.cli.places import acting, agent_here, chat_names, chat_path, here
 from nbs_fleet.errors import FleetError, UsageError
+from nbs_fleet.model import PERSON
 from nbs_fleet.nbs.bridge import publish_message
 from nbs_fleet.nbs.chat import Chat, ChatArgumentError, Hit
 from nbs_fleet.nbs.chat_format import ChatMessage, to_text

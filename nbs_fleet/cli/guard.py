@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from nbs_fleet.cli.lookup import Found
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.processes import ancestry
+from nbs_fleet.model import PERSON
 from nbs_fleet.supervisor.store import read_records
 
-PERSON = "person"
-"""The sender of what a person writes."""
 HANDLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 REFUSED = "this is for a person to do, and the caller is an agent"
 

@@ -9,13 +9,13 @@ import typer
 from msgspec import Struct
 
 from nbs_fleet.cli import output, words
-from nbs_fleet.cli.guard import PERSON, speaker
+from nbs_fleet.cli.guard import speaker
 from nbs_fleet.cli.lookup import Found, find_handle, find_handles, find_team, handles_of, meant
 from nbs_fleet.cli.params import Json, TeamName, offer_handles
 from nbs_fleet.cli.send import PLACES
 from nbs_fleet.errors import FleetError, UnknownNameError
 from nbs_fleet.launch.messages import Mailbox, Parcel
-from nbs_fleet.model import Delivered, Message, Outcome
+from nbs_fleet.model import PERSON, Delivered, Message, Outcome
 from nbs_fleet.sidecar.wording import summary
 from nbs_fleet.supervisor.status import iso
 

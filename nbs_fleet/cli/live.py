@@ -20,7 +20,7 @@ from nbs_fleet.errors import NotReadyError
 from nbs_fleet.launch import registry
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.model import Delivered, Message, MessageKind, Outcome
+from nbs_fleet.model import PERSON, Delivered, Message, MessageKind, Outcome
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.sources import edges
 from nbs_fleet.supervisor import store
@@ -104,7 +104,7 @@ def _mail(plan: Plan) -> Verdict:
     message = Message(
         id=new_id(MessageKind.DIRECTIVE, now, secrets.randbits(64)),
         to=HANDLE,
-        sender="person",
+        sender=PERSON,
         text=f"This checks whether messages reach you. Please answer with this one word and nothing else: {word}",
         created=now,
     )

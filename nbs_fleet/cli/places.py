@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nbs_fleet.cli.guard import PERSON, speaker
+from nbs_fleet.cli.guard import speaker
 from nbs_fleet.cli.lookup import Found, find_team, teams
 from nbs_fleet.errors import FleetError, UnknownNameError
+from nbs_fleet.model import PERSON
 from nbs_fleet.nbs.chat import chat_files
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.supervisor.store import read_plan

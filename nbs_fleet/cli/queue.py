@@ -13,13 +13,13 @@ from nbs_fleet.attention import keeper, needs
 from nbs_fleet.attention.queue import Item, Queue, reconcile
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.follow import follow
-from nbs_fleet.cli.guard import PERSON, require_person
+from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.params import Json, TeamName, span
 from nbs_fleet.errors import FleetError, UnknownNameError
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.messages import Mailbox, new_id
-from nbs_fleet.model import Message, MessageKind
+from nbs_fleet.model import PERSON, Message, MessageKind
 from nbs_fleet.sidecar import wording
 from nbs_fleet.sidecar.answering import APPROVE, DENY, TYPED, find
 from nbs_fleet.supervisor import store

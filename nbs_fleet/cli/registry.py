@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.guard import PERSON
 from nbs_fleet.cli.lookup import find_handle
 from nbs_fleet.cli.params import Json, TeamName, offer_handles
 from nbs_fleet.cli.places import Place, acting, here
 from nbs_fleet.errors import UsageError
 from nbs_fleet.launch.files import append_line
+from nbs_fleet.model import PERSON
 from nbs_fleet.nbs.control import Registry, inbox_path, resolve
 from nbs_fleet.nbs.control_commands import SET_POLL, VERBS, Command, parse_command
 from nbs_fleet.nbs.files import make_folder

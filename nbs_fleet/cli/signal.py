@@ -10,11 +10,12 @@ import msgspec
 import typer
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.guard import PERSON, speaker
+from nbs_fleet.cli.guard import speaker
 from nbs_fleet.cli.lookup import find_handle, find_team
 from nbs_fleet.cli.params import TeamName
 from nbs_fleet.errors import FleetError, UsageError
 from nbs_fleet.launch.files import write_atomic
+from nbs_fleet.model import PERSON
 from nbs_fleet.sidecar import wording
 
 KINDS = ("complete", "escalate", "continue")

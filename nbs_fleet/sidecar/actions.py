@@ -53,6 +53,10 @@ class Signalled(Struct, frozen=True, tag=True):
     message: str = ""
 
 
+class Settled(Struct, frozen=True, tag=True):
+    """A person says that what was in the agent's way is settled: a failed turn, a signal, an escalation."""
+
+
 class WaitingSeen(Struct, frozen=True, tag=True):
     """What waits for this agent on the nbs files: chats and events."""
 
@@ -95,6 +99,7 @@ Event = (
     | TranscriptSeen
     | HookSeen
     | Signalled
+    | Settled
     | Paused
     | WaitingSeen
     | Flickered

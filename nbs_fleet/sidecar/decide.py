@@ -22,6 +22,7 @@ from nbs_fleet.sidecar.actions import (
     ReadTranscript,
     Report,
     ScreenSeen,
+    Settled,
     Signalled,
     StateFileSeen,
     Ticked,
@@ -84,12 +85,8 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             return replace(mind, turns=event.turns, turns_at=now.wall, acknowledged=seen, size=event.size), ()
         case HookSeen():
             return _hook(mind, event, now)
-        case Signalled():
-            return replace(mind, signal=event.kind, signal_text=event.message[: needy.WORDS]), ()
-        case Paused():
-            return replace(mind, paused=event.paused), ()
-        case WaitingSeen():
-            return replace(mind, waiting=event.waiting), ()
+        case Signalled() | Settled() | Paused() | WaitingSeen():
+            return _word(mind, event), ()
         case Flickered():
             blind = mind.file is None or mind.report.state is AgentState.BLOCKED
             return _look(mind, wanted=blind, also=() if mind.acknowledged else (ReadTranscript(),))
@@ -115,6 +112,20 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             return replace(mind, post=post), asked
         case _:
             assert_never(event)
+
+
+def _word(mind: Mind, event: Signalled | Settled | Paused | WaitingSeen) -> Mind:
+    """Take in what was said or left for the agent; what follows from it is concluded afterwards."""
+    match event:
+        case Signalled():
+            return replace(mind, signal=event.kind, signal_text=event.message[: needy.WORDS])
+        case Settled():
+            stuck = replace(mind.stuck, trigger=None, due=None, tries={}, escalated="")
+            return replace(mind, failure=None, signal=None, signal_text="", stuck=stuck)
+        case Paused():
+            return replace(mind, paused=event.paused)
+        case WaitingSeen():
+            return replace(mind, waiting=event.waiting)
 
 
 def _state_file(mind: Mind, event: StateFileSeen, now: Moment) -> Step:

@@ -140,6 +140,12 @@ def _hook(driver: Driver, at: float, path: str) -> HookSeen | None:
     return HookSeen(news, at, proofs.in_prompt(news.prompt) if news.prompt else ())
 
 
+def forget_signal(path: str) -> None:
+    """What an agent said of itself is settled."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 def read_signal(path: str) -> tuple[str | None, str]:
     """What an agent said of itself in its last turn, and its words; (None, "") if nothing.
 

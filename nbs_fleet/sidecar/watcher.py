@@ -34,6 +34,7 @@ from nbs_fleet.sidecar.actions import (
     ReadTranscript,
     Report,
     ScreenSeen,
+    Settled,
     Signalled,
     StateFileSeen,
     Ticked,
@@ -351,6 +352,10 @@ class Sidecar:
         settings = msgspec.json.format(msgspec.json.encode(self.driver.settings(facts)))
         write_atomic(facts.settings_path, settings)
         self._story("mail is not armed", instead="hooks and keys")
+
+    def settle(self) -> None:
+        """A person says that what was in the agent's way is settled."""
+        self._loop.post(Settled())
 
     def see(self, waiting: Waiting) -> None:
         """Hear what waits for the agent on the nbs files."""

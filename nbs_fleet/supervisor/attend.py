@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 
-from nbs_fleet.attention import needs
+from nbs_fleet.attention import needs, remedies
 from nbs_fleet.attention.keeper import Keeper
 from nbs_fleet.attention.queue import Item, Queue, Seen, skip, snooze
 from nbs_fleet.errors import FleetError
@@ -21,7 +21,8 @@ from nbs_fleet.supervisor.story import Story
 class Attention:
     """The queue while this supervisor runs.
 
-    `answer(handle, wish)` answers an agent's dialog and says why not. Besides the queue itself a file `waiting`
+    `answer(handle, wish)` answers an agent's dialog and says why not; `act(handle, deed)` does what a person chose
+    where no dialog is open. Besides the queue itself a file `waiting`
     (`PID START NUMBER`) is kept for the status line.
     """
 
@@ -30,11 +31,13 @@ class Attention:
         paths: RunPaths,
         *,
         answer: Callable[[str, Wish], Awaitable[str]],
+        act: Callable[[str, remedies.Deed], None],
         publish: Callable[[Answer], None],
         story: Callable[[str | None], Story],
     ) -> None:
         self._keeper = Keeper(paths.attention)
-        self._waiting, self._answer, self._publish, self._story = paths.waiting, answer, publish, story
+        self._waiting, self._answer, self._act = paths.waiting, answer, act
+        self._publish, self._story = publish, story
         self._heard: set[str] = set()
         """Agents whose sidecar has spoken since this supervisor began."""
         self._counted: int | None = None
@@ -90,16 +93,22 @@ class Attention:
             os.unlink(self._waiting)
 
     async def _carry_out(self, item: Item, request: Request) -> Answer:
-        if not item.need.mark:
-            return Answer(
-                ok=False, error=f"{item.id} ({item.handle}: {item.need.kind}) is no dialog that can be answered"
-            )
-        why = await self._answer(item.handle, Wish(item.need.mark, request.choice, request.text))
+        need = item.need
+        remedy = remedies.find(need.kind, request.choice)
+        if remedy is not None:
+            why = f'"{remedy.deed}" takes a text: -m TEXT' if remedy.needs_text and not request.text.strip() else ""
+            if not why:
+                self._act(item.handle, remedy.deed)
+        elif need.mark:
+            why = await self._answer(item.handle, Wish(need.mark, request.choice, request.text))
+        else:
+            offered = ", ".join(key for key, _ in need.options)
+            why = f'"{request.choice}" is no answer to {need.kind}' + (f"; there are {offered}" if offered else "")
         self._story(item.handle).tell(
             moment().wall,
             "answered by a person",
             item=item.id,
-            dialog=item.need.kind,
+            dialog=need.kind,
             choice=request.choice,
             why_not=why,
         )

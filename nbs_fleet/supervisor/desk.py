@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable
 
+from nbs_fleet.attention.remedies import GO_ON_TEXT
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.model import Message, MessageKind
+from nbs_fleet.model import PERSON, Message, MessageKind
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.notices import Waiting
 from nbs_fleet.supervisor.board import Board
@@ -73,6 +74,10 @@ class Desk:
         """What an agent said at the end of a turn."""
         self._registrations.heard(handle, text)
 
+    def go_on(self, handle: str) -> None:
+        """Tell an agent for a person that what was in its way is settled."""
+        self._accept(handle, GO_ON_TEXT, sender=PERSON)
+
     def look(self) -> None:
         """The slow poll."""
         self.board.look()
@@ -101,12 +106,12 @@ class Desk:
         text = f"{who} interrupts you. Stop what you do, read your chats, and do what is asked there first."
         self._accept(handle, text, interrupt=True)
 
-    def _accept(self, handle: str, text: str, *, interrupt: bool = False) -> None:
+    def _accept(self, handle: str, text: str, *, sender: str = "fleet", interrupt: bool = False) -> None:
         now = moment().wall
         message = Message(
             id=new_id(MessageKind.NOTICE, now, secrets.randbits(64)),
             to=handle,
-            sender="fleet",
+            sender=sender,
             text=text,
             created=now,
             kind=MessageKind.NOTICE,

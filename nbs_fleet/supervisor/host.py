@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, assert_never
 
 from nbs_fleet import __version__
+from nbs_fleet.attention.remedies import Deed
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.deathwatch import DeathWatch
 from nbs_fleet.launch.environment import read_values, secret_values
@@ -19,6 +20,7 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
+from nbs_fleet.sidecar.sources import forget_signal
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.attend import Attention
 from nbs_fleet.supervisor.commands import CommandSocket
@@ -68,7 +70,9 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
-        self.attention = Attention(paths, answer=self.sidecars.answer, publish=self.socket.publish, story=self.story)
+        self.attention = Attention(
+            paths, answer=self.sidecars.answer, act=self._act, publish=self.socket.publish, story=self.story
+        )
         self.desk = Desk(
             plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, rows=self._rows, story=self.story
         )
@@ -149,6 +153,18 @@ class Supervisor:
             return Answer(ok=False, error=f"no such handle: {', '.join(unknown)}")
         self.loop.step(Asked(request.do, request.handles or (), fresh=request.fresh))
         return Answer(pid=os.getpid())
+
+    def _act(self, handle: str, deed: Deed) -> None:
+        """What a person chose where an agent needed one."""
+        if deed is Deed.RESTART:
+            self.loop.step(Asked("restart", (handle,)))
+        elif deed is Deed.STOP:
+            self.loop.step(Asked("stop", (handle,)))
+        else:
+            forget_signal(self.paths.agent(handle).signal)
+            self.sidecars.settle(handle)
+            if deed is Deed.GO_ON:
+                self.desk.go_on(handle)
 
     def _everything(self) -> tuple[Answer, ...]:
         records = tuple(Answer(record=life.record) for life in self.loop.state.lives.values())

@@ -90,6 +90,11 @@ class Sidecars:
         sidecar = self._running.get(handle)
         return await sidecar.answer(wish) if sidecar is not None else f"nobody watches {handle} now"
 
+    def settle(self, handle: str) -> None:
+        """A person says that what was in this agent's way is settled."""
+        if handle in self._running:
+            self._running[handle].settle()
+
     def states(self) -> dict[str, str]:
         """What `ps` says of each sidecar: running, or what it fell over."""
         states = dict.fromkeys(self._tasks, "running")

@@ -257,3 +257,60 @@ def test_an_agent_may_neither_answer_nor_move_the_queue(fleet: Fleet) -> None:
         assert "for a person to do" in result.err
     assert fleet.run("queue").code == 0
     del fleet.env["NBS_FLEET_RUN"]
+
+
+def fails_once(fleet: Fleet, handle: str, kind: str, status: int, *expected: tuple[str, str]) -> dict[str, Item]:
+    """The next turn of this agent fails with that error, and only that one."""
+    if fleet.client.api is not None:
+        # The one try that CLAUDE_CODE_MAX_RETRIES leaves, and for 401 one more.
+        fleet.client.api.force(f"[[err {status} 99]]", 2)
+    return say(fleet, handle, f"fail with {kind}", *expected)
+
+
+@pytest.mark.long
+@pytest.mark.clients("sim", "claude")
+def test_a_login_a_limit_and_a_crash_are_answered_by_the_queue_and_the_agents_go_on(fleet: Fleet) -> None:
+    failing = {
+        "responses": [
+            {"pattern": {"type": "contains", "text": f"fail with {kind}"}, "max_matches": 1, "failure": {"type": kind}}
+            for kind in ("auth_error", "rate_limit")
+        ]
+    }
+    few = {"CLAUDE_CODE_MAX_RETRIES": "1"}
+    scripted = {"scenario": failing} if fleet.client.name == "sim" else {}
+    make = fleet.client.agent
+    fleet.write_team(
+        [
+            make("ana", env=few, **scripted),
+            make("bo", env=few, **scripted),
+            make("cy", restart={"max": 1, "within": "10m"}),
+        ],
+        on_error={"do": "ignore"},
+    )
+    fleet.up()
+    fleet.all_idle()
+    fails_once(fleet, "ana", "auth_error", 401, ("ana", "login"))
+    fails_once(fleet, "bo", "rate_limit", 429, ("ana", "login"), ("bo", "limit"))
+    fleet.kill("cy")
+    items = waits(fleet, ("ana", "login"), ("bo", "limit"), ("cy", "failed"))
+    refused = do(fleet, "answer", items["bo"]["id"], "7")
+    assert "go-on" in refused.err, str(refused)
+
+    assert do(fleet, "answer", items["ana"]["id"], "go-on").code == 0
+    waits(fleet, ("bo", "limit"), ("cy", "failed"))
+    assert do(fleet, "answer", items["cy"]["id"], "restart").code == 0
+    assert do(fleet, "answer", items["bo"]["id"], "try again").code == 0
+    waits(fleet)
+    rows = fleet.all_idle()
+    for handle in ("ana", "bo"):
+        told(fleet, handle, fleet.agent(handle, rows)["session_id"])
+
+
+def told(fleet: Fleet, handle: str, session: str) -> None:
+    """Wait until this agent was told to go on, and has taken it."""
+
+    def heard() -> bool:
+        return "go on where you were" in json.dumps(fleet.client.transcript(session))
+
+    fleet.until(heard, what=f"{handle} was told to go on")
+    fleet.until(lambda: fleet.agent(handle)["queued"] == 0, what=f"{handle} took it")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, Moment, Priority, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment, Priority, Source
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -20,6 +20,8 @@ from nbs_fleet.sidecar.actions import (
     ReadTranscript,
     Report,
     ScreenSeen,
+    Settled,
+    Signalled,
     StateFileSeen,
     Ticked,
     TitleSeen,
@@ -284,3 +286,25 @@ def test_no_second_notice_is_made_before_the_first_is_among_the_agents_messages(
     assert len([a for a in run.actions if isinstance(a, Notify)]) == 1
     run.tell(Counted(()), Ticked())
     assert len([a for a in run.actions if isinstance(a, Notify)]) == 2
+
+
+def test_what_a_person_settled_is_over_and_comes_back_only_with_a_new_failure() -> None:
+    failed = HookNews("StopFailure", IDLE, error=ErrorKind.AUTHENTICATION)
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(IDLE), HookSeen(failed, at=100.0))
+    assert run.report.blocked is BlockedKind.LOGIN
+    run.tell(Settled(), Ticked(poll=True))
+    assert run.report.state is AgentState.IDLE
+    assert run.report.failure is None
+    run.tell(HookSeen(failed, at=run.now))
+    assert run.report.blocked is BlockedKind.LOGIN
+
+
+def test_a_signal_that_a_person_dismissed_is_over() -> None:
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(IDLE), Signalled("escalate", "which schema?"))
+    assert run.report.signal == "escalate"
+    run.tell(Settled())
+    report = run.report
+    assert not report.signal
+    assert not report.signal_text
