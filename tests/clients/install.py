@@ -111,9 +111,35 @@ def build_claudeless(folder: Path, version: str) -> None:
         run([*argv, "--root", str(folder), "--target-dir", target])
 
 
+def build_opencode(folder: Path, version: str) -> None:
+    """opencode from npm; its own install step puts the platform's binary in the place of a stub (seen in 1.18.33)."""
+    from_npm("opencode-ai")(folder, version)
+    run(["node", "postinstall.mjs"], cwd=folder / "node_modules" / "opencode-ai")
+
+
+def from_npm(package: str) -> Callable[[Path, str], None]:
+    """A client that needs none of its npm package's install scripts (seen with each one below)."""
+
+    def build(folder: Path, version: str) -> None:
+        (folder / "package.json").write_text(json.dumps({"name": "clients", "private": True}), encoding="utf-8")
+        flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--save-exact"]
+        run(["npm", "install", "--prefix", str(folder), *flags, f"{package}@{version}"])
+
+    return build
+
+
 CLAUDE = Client("claude-code", "2.1.197", "npm", "node_modules/.bin/claude", build_claude)
 CLAUDELESS = Client("claudeless", "0.2.2", "cargo", "bin/claudeless", build_claudeless)
-CLIENTS = (CLAUDE, CLAUDELESS)
+CODEX = Client("codex", "0.171.0", "npm", "node_modules/.bin/codex", from_npm("@openai/codex"))
+COPILOT = Client("copilot", "1.0.102", "npm", "node_modules/.bin/copilot", from_npm("@github/copilot"))
+QWEN = Client("qwen-code", "0.15.10", "npm", "node_modules/.bin/qwen", from_npm("@qwen-code/qwen-code"))
+"""The newest that runs on Node 20."""
+OPENCODE = Client("opencode", "1.18.33", "npm", "node_modules/.bin/opencode", build_opencode)
+GEMINI = Client("gemini-cli", "0.61.0", "npm", "node_modules/.bin/gemini", from_npm("@google/gemini-cli"))
+BASIC = (CLAUDE, CLAUDELESS)
+"""What `make test` runs against: two of them are installed for it."""
+OTHERS = (CODEX, COPILOT, QWEN, OPENCODE, GEMINI)
+CLIENTS = (*BASIC, *OTHERS)
 
 
 @contextlib.contextmanager
