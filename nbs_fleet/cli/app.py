@@ -70,6 +70,7 @@ COMMANDS: dict[str, Entry] = {
     "plan": Entry("nbs_fleet.cli.plan:plan", "what up would do; does nothing"),
     "config": Entry("nbs_fleet.cli.config:config", "the effective team file, each value with its origin"),
     "schema": Entry("nbs_fleet.cli.schema:schema", "the JSON schema of the team file, or of the test file"),
+    "test": Entry("nbs_fleet.cli.test:play", "play test files: scripted teams with expectations, for CI"),
     "init": Entry("nbs_fleet.cli.init:init", "write a first team.yaml"),
     "doctor": Entry("nbs_fleet.cli.doctor:doctor", "what is missing on this machine, and how to mend it"),
     "completion": Entry("nbs_fleet.cli.completion:completion", "shell completion for bash, zsh or fish"),

@@ -11,10 +11,11 @@ from msgspec import Struct
 from nbs_fleet.spec.include import read_files
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.spec.names import check_names, names_of
-from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, plain, text_of
+from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, exact, find, plain, text_of
 from nbs_fleet.spec.problems import Path, Problems, quoted, suggest
 from nbs_fleet.spec.shape import check_filled, check_model, check_shape
 from nbs_fleet.testing.schema import ExpectFile, ScriptFile, StepFile
+from nbs_fleet.testing.teamfile import inline_text
 
 PROCESSES = ("supervisor", "tmux")
 """What a step may kill, stop, freeze or continue beside the clients of agents."""
@@ -32,6 +33,13 @@ class Script(Struct, frozen=True):
     said: ScriptFile
     handles: tuple[str, ...]
     warnings: tuple[str, ...]
+    steps_at: tuple[str, ...]
+    """Where each step stands, `crash.test.yaml:12`, as the file was named."""
+    cleanup_at: tuple[str, ...]
+    inline: str | None
+    """The team that stands in the test file itself, as the text of a team file; else None."""
+    team_path: str | None
+    """The absolute path of the team file that is named; else None."""
 
 
 class Members(Struct, frozen=True):
@@ -39,6 +47,8 @@ class Members(Struct, frozen=True):
 
     handles: tuple[str, ...]
     roles: tuple[str, ...]
+    bases: tuple[str, ...]
+    """The handles as the team file has them: one that stands for copies is one."""
 
 
 def load_script(path: str, environ: Mapping[str, str], *, known_drivers: Collection[str] | None = None) -> Script:
@@ -74,7 +84,20 @@ def load_script(path: str, environ: Mapping[str, str], *, known_drivers: Collect
     problems.check()
     said = ScriptFile.model_validate(plain(tree))
     name = said.name or os.path.basename(path).removesuffix(".yaml").removesuffix(".test")
-    return Script(read.main.path, name, said, handles, problems.warnings())
+    where: dict[object, list[str]] = {"steps": [], "cleanup": []}
+    for way, step in _steps(tree):
+        where[way[0]].append(step.mark.where())
+    return Script(
+        file=read.main.path,
+        name=name,
+        said=said,
+        handles=handles,
+        warnings=problems.warnings(),
+        steps_at=tuple(where["steps"]),
+        cleanup_at=tuple(where["cleanup"]),
+        inline=inline_text(exact(plain(team)), os.path.dirname(read.main.path)) if isinstance(team, Map) else None,
+        team_path=os.path.realpath(_team_path(team)) if isinstance(team, Scalar) else None,
+    )
 
 
 def _inline(team: Map, known_drivers: Collection[str] | None, problems: Problems) -> Members | None:
@@ -85,7 +108,8 @@ def _inline(team: Map, known_drivers: Collection[str] | None, problems: Problems
     check_names(team, names, known_drivers, inner)
     problems.take(inner, ("team",))
     handles = tuple(handle for entry in names.entries for handle in entry.copies)
-    return Members(handles, tuple(names.roles)) if names.whole else None
+    bases = tuple(entry.base for entry in names.entries)
+    return Members(handles, tuple(names.roles), bases) if names.whole else None
 
 
 def _named(
@@ -96,13 +120,19 @@ def _named(
     problems: Problems,
 ) -> Members | None:
     """The members of the team file that is named; its own faults are raised, that it is missing is a fault here."""
-    path = os.path.normpath(os.path.join(os.path.dirname(team.mark.file.shown), team.text))
+    path = _team_path(team)
     if not os.path.isfile(path):
         problems.add(team.mark, ("team",), f"no such file: {quoted(path)}; write a path beside this file")
         return None
     agents = load_team(path, environ, driver=driver, known_drivers=known_drivers).team.agents
     roles = dict.fromkeys(agent.role for agent in agents if agent.role)
-    return Members(tuple(agent.handle for agent in agents), tuple(roles))
+    bases = dict.fromkeys(agent.base for agent in agents)
+    return Members(tuple(agent.handle for agent in agents), tuple(roles), tuple(bases))
+
+
+def _team_path(team: Scalar) -> str:
+    """The path of the team file that is named, as the test file is shown."""
+    return os.path.normpath(os.path.join(os.path.dirname(team.mark.file.shown), team.text))
 
 
 def _check_drivers(tree: Map, known: Collection[str] | None, problems: Problems) -> str | None:
@@ -124,15 +154,18 @@ def _check_drivers(tree: Map, known: Collection[str] | None, problems: Problems)
 
 def _check_overrides(tree: Map, members: Members, problems: Problems) -> None:
     """Whoever is overridden is in the team."""
-    for part, known in (("agents", members.handles), ("roles", members.roles)):
+    for part, known in (("agents", members.bases), ("roles", members.roles)):
         node, way, _ = find(tree, ("overrides", part))
         if not isinstance(node, Map) or len(way) != 2:
             continue
         for name in node.items:
-            if name not in known:
-                hint = suggest(name, known, none=f"the team has no {part}")
-                text = f"{quoted(name)} is not in the team; {hint}"
-                problems.add(node.keys[name], ("overrides", part, name), text)
+            if name in known:
+                continue
+            if part == "agents" and name in members.handles:
+                text = f"{quoted(name)} is one of several copies; write the handle that stands for all of them"
+            else:
+                text = f"{quoted(name)} is not in the team; {suggest(name, known, none=f'the team has no {part}')}"
+            problems.add(node.keys[name], ("overrides", part, name), text)
 
 
 def _steps(tree: Map) -> Iterator[tuple[Path, Map]]:
@@ -207,6 +240,7 @@ def _check_handles(tree: Map, handles: tuple[str, ...], problems: Problems) -> N
 _NAMING: tuple[Path, ...] = (
     ("send", "to"),
     ("signal", "agent"),
+    ("answer", "agent"),
     ("control", "agent"),
     ("pause",),
     ("resume",),
@@ -214,6 +248,7 @@ _NAMING: tuple[Path, ...] = (
     ("expect", "agent", "handle"),
     ("expect", "prompts", "agent"),
     ("expect", "screen", "agent"),
+    ("expect", "attention", "agent"),
 )
 
 

@@ -15,6 +15,23 @@ State = Literal[
     "starting", "idle", "busy", "blocked", "limited", "compacting", "paused", "backoff", "stopped", "failed", "unknown"
 ]
 Priority = Literal["critical", "high", "normal", "low"]
+Ability = Literal[
+    "resume",
+    "session_id",
+    "hooks",
+    "skills",
+    "state_file",
+    "title",
+    "export",
+    "context_before_tool",
+    "stop_block",
+    "native_inbox",
+    "permission_hook",
+    "queues_input",
+    "paste",
+    "stash",
+]
+"""The names of `drivers.base.Capabilities` that a test may need."""
 Count = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]
 
 
@@ -50,6 +67,7 @@ Pattern = Annotated[Text, AfterValidator(_pattern)]
 Capture = Annotated[Text, AfterValidator(_capture)]
 Inside = Annotated[Text, AfterValidator(_inside)]
 Target = Text
+Need = Annotated[Ability, WORD]
 TeamUnderTest = Annotated[Any, BeforeValidator(_team), WithJsonSchema({"type": ["string", "object"]})]
 
 
@@ -127,6 +145,14 @@ class ControlStep(Strict):
     line: Text = key("The line", must=True, example="register-chat .nbs/chat/more.chat")
 
 
+class AnswerStep(Strict):
+    """An answer to what an agent asks a person."""
+
+    agent: Text = key("Handle", must=True, example="ana")
+    choice: Text = key("`approve`, `deny`, or an option: its key, its label or how that begins", must=True, example="1")
+    text: Text | None = key("Words that go with it", example="not today")
+
+
 class WaitStep(Strict):
     """Go on when an agent is in a state."""
 
@@ -179,6 +205,15 @@ class ScreenSeen(Strict):
     matches: Pattern = key("What is on it", must=True, example="rate limit")
 
 
+class AttentionSeen(Strict):
+    """What waits for a person."""
+
+    agent: Text | None = key("For which agent", example="ana")
+    kind: Text | None = key("Why, as `nbs-fleet queue` names it", example="permission")
+    matches: Pattern | None = key("What is in its title or text", example="rm -r")
+    count: Count | None = key("Exactly so many; without it at least one", example=0)
+
+
 class FileSeen(Strict):
     """A file below the test's root."""
 
@@ -202,6 +237,7 @@ class ExpectFile(Strict):
     events: EventsSeen | None = key("Events on a bus", example={"where": "processed"})
     prompts: PromptsSeen | None = key("Prompts", example={"agent": "ana", "matches": "Run"})
     screen: ScreenSeen | None = key("A screen", example={"agent": "ana", "matches": "limit"})
+    attention: AttentionSeen | None = key("What waits for a person", example={"agent": "ana", "kind": "permission"})
     file: FileSeen | None = key("A file", example={"path": "plan.md"})
     nothing: NothingSeen | None = key("That nothing happens", example={"for": "5s"})
 
@@ -210,12 +246,13 @@ class StepFile(Strict):
     """One step: exactly one thing that is done, awaited or expected."""
 
     name: Text | None = key("What progress calls it", example="ana is asked")
-    within: Span | None = key("The time it may take", example="30s")
+    within: Span | None = key("The time it may take, 30s if it says nothing", example="10s")
     capture: Capture | None = key("Keep what was seen; %{NAME} stands for it later", alias="as", example="answer")
     chat: ChatStep | None = key("Post in a chat", example={"to": "live", "text": "hello"})
     event: EventStep | None = key("Publish an event", example={"type": "build-failed"})
     send: SendStep | None = key("Send a directive", example={"to": "ana", "text": "Go on."})
     signal: SignalStep | None = key("Give a signal", example={"agent": "ana", "what": "complete"})
+    answer: AnswerStep | None = key("Answer what it asks", example={"agent": "ana", "choice": "approve"})
     kill: Target | None = key("SIGKILL for a handle's client, `supervisor` or `tmux`", example="ana")
     stop: Target | None = key("SIGTERM for it", example="ana")
     freeze: Target | None = key("SIGSTOP for it", example="ana")
@@ -233,7 +270,8 @@ class ScriptFile(Strict):
     version: Annotated[Literal[1], VERSION] = key("Version of this format", must=True, example=1)
     name: Text | None = key("What the test is called; else the file's name", example="crash and resume")
     team: TeamUnderTest = key("The team file, a path beside this file, or its text as a mapping", must=True)
-    timeout: Span | None = key("The time for the whole test", example="2m")
+    timeout: Span | None = key("The time for the whole test, 2m if it says nothing", example="2m")
+    needs: list[Need] | None = key("What every client must be able to do; else skipped", example=["permission_hook"])
     overrides: OverridesFile | None = key("What differs while it is tested", example={"driver": "sim"})
     given: list[GivenFile] | None = key("Files that are there first", example=[{"path": "plan.md", "text": "..."}])
     steps: Annotated[list[StepFile], Field(min_length=1)] = key(

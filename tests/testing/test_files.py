@@ -11,11 +11,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nbs_fleet.drivers.base import Capabilities
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.model import AgentState, BlockedKind
 from nbs_fleet.spec.schema import Blocked
 from nbs_fleet.testing.load import Script, load_script
-from nbs_fleet.testing.schema import State
+from nbs_fleet.testing.schema import Ability, State
 
 HEAD = """\
 version: 1
@@ -29,7 +30,7 @@ timeout: 2m
 overrides:
   driver: claudeless
   sidecar: {bus_check: 1s}
-  agents: {bo-2: {scenario: bo.toml}}
+  agents: {bo: {scenario: bo.toml}}
 given:
   - {path: notes/plan.md, text: "- write"}
 steps:
@@ -113,6 +114,11 @@ WRONG = {
     STEPS + "kill: ana\n    as: it\n": "x.test.yaml:5:5: steps[0].as: only what an expectation sees can be kept",
     STEPS + "kill: ana\noverrides: {agents: {bob: {driver: sim}}}\n": "x.test.yaml:5:22: overrides.agents.bob: "
     '"bob" is not in the team',
+    STEPS + "kill: ana\noverrides: {agents: {bo-1: {driver: sim}}}\n": "x.test.yaml:5:22: overrides.agents.bo-1: "
+    '"bo-1" is one of several copies; write the handle that stands for all of them',
+    STEPS
+    + "answer: {agent: cy, choice: approve}\n": 'x.test.yaml:4:21: steps[0].answer.agent: "cy" is not in the team',
+    STEPS + "kill: ana\nneeds: [flying]\n": 'x.test.yaml:5:9: needs[0]: "flying" is not known here',
     STEPS + "kill: ana\noverrides: {roles: {lead: {driver: sim}}}\n": "x.test.yaml:5:21: overrides.roles.lead: "
     '"lead" is not in the team; the team has no roles',
     STEPS + "kill: ana\noverrides: {driver: simm}\n": "x.test.yaml:5:21: overrides.driver: "
@@ -175,3 +181,10 @@ def test_whatever_stands_at_a_key_is_taken_or_told_with_its_place(changes: dict[
 def test_states_are_those_that_agents_have() -> None:
     assert set(get_args(State)) == {state.value for state in AgentState}
     assert set(get_args(Blocked)) == {kind.value for kind in BlockedKind}
+    assert set(get_args(Ability)) == set(Capabilities.__struct_fields__)
+
+
+def test_each_step_knows_its_line(tmp_path: Path) -> None:
+    script = load(GOOD, tmp_path)
+    assert [place.rpartition(":")[2] for place in script.steps_at[:4]] == ["12", "13", "16", "17"]
+    assert script.cleanup_at == (f"{tmp_path}/x.test.yaml:23",)
