@@ -6,7 +6,11 @@ import hashlib
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from nbs_fleet.drivers.deployment import Deployment
+from nbs_fleet.drivers.dialect import Dialect
+from nbs_fleet.drivers.recipes import Inbox, Submit
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, ExitKind
 from nbs_fleet.spec.team import Agent, Dialogs
 
@@ -28,11 +32,21 @@ class Capabilities(Struct, frozen=True):
     skills: bool = False
     state_file: bool = False
     title: bool = False
+    """Its pane title says whether it works; `read_screen` sees it as `Screen.title`."""
     export: bool = False
+    """Its transcript is a file of its own, with all of a session in it, that may be copied."""
     context_before_tool: bool = False
+    """A hook before a tool call can hand text to the model."""
+    context_after_tool: bool = False
+    """A hook after a tool call can."""
     stop_block: bool = False
+    """A hook can make a stopping client go on with a text."""
+    mail: bool = False
+    """Its inbox is the agent's `mail/`, which a hook of the client watches."""
     native_inbox: bool = False
+    """It has a way in of its own, without keys: `Driver.inbox` says which."""
     permission_hook: bool = False
+    """A hook can answer a dialog about a permission before it opens."""
     queues_input: bool = False
     """Text submitted while busy is queued by the client."""
     paste: bool = True
@@ -82,11 +96,15 @@ class Launch(Struct, frozen=True):
 class Places(Struct, frozen=True):
     """Where a client's own files lie; None where it has no such file.
 
-    `state_dir` holds one state file per client process; `transcript` is the session's own file.
+    `state_dir` holds one state file per client process; `transcript` is the session's own file. Where only the client
+    knows its whole name, `pattern` is a shell pattern (with `**`) that the newest such file of the session matches.
+    `sessions` is the folder below which all sessions of this client lie.
     """
 
     state_dir: str | None = None
     transcript: str | None = None
+    pattern: str | None = None
+    sessions: str | None = None
 
 
 class Screen(Struct, frozen=True):
@@ -203,8 +221,17 @@ class Driver(Protocol):
     """The command when the team file names none."""
     capabilities: Capabilities
     min_version: tuple[int, ...] | None
+    since: dict[str, tuple[int, ...]]
+    """Capabilities that came with a later version than `min_version`: name -> that version. See `able`."""
+    dialect: Dialect | None
+    """Its hooks; None: it has none that we use."""
+    submit: Submit
+    """How it is typed to."""
     stop_signals: tuple[str, ...]
-    """Signal names tried in turn for a polite end, e.g. ("TERM",)."""
+    """The kill recipe: signal names tried in turn for a polite end, e.g. ("TERM",).
+
+    Each goes to the client; what is left of its whole tree after that gets TERM, then KILL, and is looked for again.
+    """
     start_seconds: float
     """How long a slow start may take before it is worth a remark; never a reason to kill."""
     flicker: str | None
@@ -220,8 +247,23 @@ class Driver(Protocol):
         """Argv, environment and files of one start, fresh or resumed."""
         ...
 
+    def one_shot(self, facts: Facts) -> tuple[str, ...] | None:
+        """The argv of one turn without a terminal, PROMPT in it; None: the client can't. Status 0 proves no work done."""
+        ...
+
     def places(self, facts: Facts) -> Places:
         """Where this session's files will be."""
+        ...
+
+    def inbox(self, facts: Facts, session_id: str | None) -> Inbox | None:
+        """The client's own way in for a message, now; None: there is none, or none before the session is known.
+
+        `session_id` is the one that the client itself has told of, None until then.
+        """
+        ...
+
+    def deploy(self, facts: Facts) -> tuple[Deployment, ...]:
+        """What this start needs in files of the person or the project; best nothing. `down` takes it out again."""
         ...
 
     def read_state_file(self, text: str) -> StateFile | None:
@@ -267,3 +309,12 @@ class Driver(Protocol):
     def settings(self, facts: Facts) -> dict[str, Any]:
         """The client settings rendered for this agent (the content of settings.json)."""
         ...
+
+
+def able(driver: Driver, version: str | None) -> Capabilities:
+    """What the client can do in this version; one whose version is not known is taken for a current one."""
+    if version is None or not driver.since:
+        return driver.capabilities
+    numbers = tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdigit())
+    missing = {name: False for name, first in driver.since.items() if numbers < first}
+    return replace(driver.capabilities, **missing)

@@ -7,6 +7,7 @@ from posixpath import join
 from typing import Any
 
 from nbs_fleet.drivers import (
+    answers,
     claude_answers,
     claude_exit,
     claude_hook_news,
@@ -31,6 +32,9 @@ from nbs_fleet.drivers.base import (
     StateFile,
     Turns,
 )
+from nbs_fleet.drivers.dialect import Dialect
+from nbs_fleet.drivers.plain import Plain
+from nbs_fleet.drivers.recipes import Inbox, MailFolder, Submit
 from nbs_fleet.model import ExitKind
 from nbs_fleet.spec.team import Dialogs
 
@@ -52,7 +56,7 @@ SESSION_MARKS: tuple[str, ...] = (
 """What a Claude puts into its children. With CHILD_SESSION a client keeps no transcript and no state file."""
 
 
-class Claude:
+class Claude(Plain):
     """Claude Code, the npm package's `claude`; facts measured with 2.1.197."""
 
     name: str = "claude"
@@ -64,8 +68,11 @@ class Claude:
         skills=True,
         state_file=True,
         title=True,
+        export=True,
         context_before_tool=True,
+        context_after_tool=True,
         stop_block=True,
+        mail=True,
         native_inbox=True,
         permission_hook=True,
         queues_input=True,
@@ -73,6 +80,9 @@ class Claude:
     )
     min_version: tuple[int, ...] | None = (2, 1, 0)
     """Older ones were never seen: screens, state file and hooks are known from 2.1 on."""
+    dialect: Dialect | None = claude_hooks.CLAUDE
+    submit: Submit = Submit(gap=0.0, placeholder=r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
+    auto_approve: tuple[str, ...] = ("--permission-mode", "bypassPermissions")
     stop_signals: tuple[str, ...] = ("TERM",)
     start_seconds: float = 10.0
     flicker: str | None = None
@@ -107,7 +117,7 @@ class Claude:
             argv=(*self.command(facts), *self.flags(facts), *facts.agent.args, *prompt_argv(facts)),
             env={key: value for key, value in env.items() if key not in given},
             unset=tuple(key for key in SESSION_MARKS if key not in given),
-            files=claude_hooks.files(facts),
+            files=claude_hooks.files(facts, claude_hooks.CLAUDE),
         )
 
     def command(self, facts: Facts) -> tuple[str, ...]:
@@ -135,6 +145,14 @@ class Claude:
     def places(self, facts: Facts) -> Places:
         return claude_places.places(facts, self.config_dir(facts))
 
+    def one_shot(self, facts: Facts) -> tuple[str, ...] | None:
+        model = ("--model", facts.agent.model) if facts.agent.model else ()
+        return (*self.command(facts), *model, *facts.agent.args, "-p", "--", PROMPT)
+
+    def inbox(self, facts: Facts, session_id: str | None) -> Inbox | None:
+        del facts, session_id
+        return MailFolder()
+
     def read_state_file(self, text: str) -> StateFile | None:
         return claude_state.read_state_file(text)
 
@@ -154,10 +172,10 @@ class Claude:
         return claude_answers.answer(dialog, policy)
 
     def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
-        return claude_answers.pick(dialog, index)
+        return answers.pick(dialog, index)
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
-        return claude_exit.read_exit(code, signal, lines)
+        return claude_exit.read(code, signal, lines)
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         return claude_hook_news.read(text, at)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
+from nbs_fleet.drivers import answers
 from nbs_fleet.drivers.base import Dialog
 from nbs_fleet.model import BlockedKind
 from nbs_fleet.spec.team import Dialogs
 
 _WIDER = r"always|don't ask again|allow all|all future|for this session|during this session"
 
-_YES: dict[BlockedKind, tuple[str, ...]] = {
+_YES: answers.Labels = {
     BlockedKind.TRUST: (r"^Yes, (I trust this folder|proceed)",),
     BlockedKind.BYPASS: (r"^Yes, I accept",),
     BlockedKind.MCP: (r"^Use this MCP server",),
@@ -23,7 +22,7 @@ _YES: dict[BlockedKind, tuple[str, ...]] = {
 }
 """Labels that carry out `accept` and `approve`, the wished ones first; never a line that allows more than was asked."""
 
-_NO: dict[BlockedKind, tuple[str, ...]] = {
+_NO: answers.Labels = {
     BlockedKind.TRUST: (r"^No, exit",),
     BlockedKind.BYPASS: (r"^No, exit",),
     BlockedKind.MCP: (r"^Continue without",),
@@ -34,14 +33,7 @@ _NO: dict[BlockedKind, tuple[str, ...]] = {
 
 def choose(dialog: Dialog, policy: Dialogs) -> int | None:
     """The index of the line that the policy asks for; None when a person must choose."""
-    wish = getattr(policy, dialog.kind.value, "ask")
-    if wish == "ask" or dialog.kind in (BlockedKind.QUESTION, BlockedKind.LOGIN, BlockedKind.DRAFT):
-        return None
-    for pattern in (_NO if wish == "deny" else _YES).get(dialog.kind, ()):
-        for index, option in enumerate(dialog.options):
-            if re.search(pattern, option.label):
-                return index
-    return None
+    return answers.choose(dialog, policy, _YES, _NO)
 
 
 def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
@@ -49,7 +41,7 @@ def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
     wish = getattr(policy, dialog.kind.value, "ask")
     index = choose(dialog, policy)
     if index is not None:
-        return pick(dialog, index)
+        return answers.pick(dialog, index)
     if dialog.kind is BlockedKind.SETUP and wish == "accept":
         return ("Enter",)  # the theme under the cursor; the page of security notes
     if dialog.kind is BlockedKind.PLAN and wish == "deny":
@@ -57,17 +49,3 @@ def answer(dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
     if dialog.kind is BlockedKind.MCP and dialog.options and not any(option.key for option in dialog.options):
         return {"accept": ("Enter",), "deny": ("Escape",)}.get(wish)  # ticked boxes: take them all, or none
     return None
-
-
-def pick(dialog: Dialog, index: int) -> tuple[str, ...] | None:
-    """Keys that choose one line of a dialog, for a client that takes a digit at once."""
-    key = dialog.options[index].key
-    return (key,) if key else walk(dialog, index)
-
-
-def walk(dialog: Dialog, index: int) -> tuple[str, ...] | None:
-    """Arrow keys from the cursor to a line, then Enter; None when the cursor is not known."""
-    if dialog.cursor is None:
-        return None
-    steps = index - dialog.cursor
-    return (*(("Down",) if steps > 0 else ("Up",)) * abs(steps), "Enter")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from posixpath import join
 from typing import Any, Literal
 
 from nbs_fleet.drivers.base import Facts
+from nbs_fleet.drivers.dialect import BLOCK, REFUSE, Dialect, HookEvent, nested, nested_decision, policy_file, quoted
+from nbs_fleet.drivers.recipes import TEXT
 from nbs_fleet.spec.team import Agent
 
-Dialect = Literal["claude", "claudeless"]
+Kind = Literal["claude", "claudeless"]
 Groups = dict[str, list[dict[str, Any]]]
 
 EVENT_SECONDS = 10
@@ -20,6 +21,32 @@ _EVENTS = (
     *("SessionStart", "UserPromptSubmit", "PermissionRequest", "Notification", "Stop", "StopFailure"),
     *("SubagentStop", "PreCompact", "SessionEnd"),
 )
+_TOOLS: dict[str, Literal["plan", "question"]] = {"ExitPlanMode": "plan", "AskUserQuestion": "question"}
+
+CLAUDE = Dialect(
+    name="claude",
+    events=tuple(HookEvent(event, event) for event in (*_EVENTS, "PreToolUse", "PostToolUse")),
+    context={event: nested() for event in ("PreToolUse", "PostToolUse", "UserPromptSubmit")},
+    block=BLOCK,
+    allow=nested_decision("allow"),
+    deny=nested_decision("deny", message=True),
+    refuse=REFUSE,
+    tools=_TOOLS,
+)
+"""Claude Code 2.1.197, measured."""
+
+CLAUDELESS = Dialect(
+    name="claudeless",
+    events=tuple(HookEvent(event, event) for event in ("SessionStart", "PreToolUse", "Stop", "Notification")),
+    block={**BLOCK, "data": BLOCK},
+    allow=nested_decision("allow"),
+    deny=nested_decision("deny", message=True),
+    refuse={"proceed": False, "error": TEXT},
+    tools=_TOOLS,
+    unit="ms",
+)
+"""claudeless 0.2.2 reads a held stop below `data`, and its own answer at PreToolUse (measured)."""
+
 _SINCE: dict[str, tuple[int, ...]] = {"StopFailure": (2, 1, 78), "FileChanged": (2, 1, 83)}
 """The release that brought an event, by its change log. An unknown name opens a dialog at start (2.1.197, measured)."""
 
@@ -41,7 +68,7 @@ The command nbs-fleet is at hand: `nbs-fleet send HANDLE TEXT` writes to a teamm
 _APPENDS = ("--append-system-prompt", "--append-system-prompt-file")
 
 
-def render(facts: Facts, *, dialect: Dialect, with_tools: bool) -> Groups:
+def render(facts: Facts, *, dialect: Kind, with_tools: bool) -> Groups:
     """The `hooks` value of the settings file: ours, then those of the team file's `settings`.
 
     `with_tools` hooks the end of each tool call too, for handing messages over there (some ms per call).
@@ -51,29 +78,9 @@ def render(facts: Facts, *, dialect: Dialect, with_tools: bool) -> Groups:
     return _joined(ours, theirs, one_entry=dialect == "claudeless") if isinstance(theirs, dict) else ours
 
 
-def policy(facts: Facts, *, dialect: Dialect = "claude") -> dict[str, Any]:
-    """What hooks.json says: the events at which a policy applies, the dialect, and the policies."""
-    agent = facts.agent
-    dialogs = agent.dialogs
-    asks: list[str] = []
-    if agent.stop == "signal":
-        asks.append("Stop")
-    if dialogs.question == "deny":
-        asks.append("PreToolUse")
-    if (dialogs.plan, dialogs.permission) != ("ask", "ask") or dialogs.question == "deny":
-        asks.append("PermissionRequest")
-    policies = {"plan": dialogs.plan, "permission": dialogs.permission, "question": dialogs.question}
-    return {"asks": asks, "dialect": dialect, **policies, "stop": agent.stop}
-
-
-def files(facts: Facts, *, dialect: Dialect = "claude") -> dict[str, str]:
-    """The files that the hooks of one agent need: path -> text.
-
-    The events stand alone on the first line of hooks.json: a shell reads byte by byte, and needs no more.
-    """
-    rest = policy(facts, dialect=dialect)
-    first = json.dumps(rest.pop("asks"))
-    return {join(facts.agent_dir, "hooks.json"): f'{{"asks": {first},\n{json.dumps(rest)[1:]}\n'}
+def files(facts: Facts, dialect: Dialect) -> dict[str, str]:
+    """The files that the hooks of one agent need: path -> text."""
+    return policy_file(facts.agent, facts.agent_dir, dialect)
 
 
 def briefing(agent: Agent, team: str) -> tuple[str, ...]:
@@ -84,11 +91,6 @@ def briefing(agent: Agent, team: str) -> tuple[str, ...]:
     if any(word.partition("=")[0] in _APPENDS for word in agent.args):
         return ()
     return ("--append-system-prompt", BRIEFING.format(handle=agent.handle, team=team))
-
-
-def quoted(text: str) -> str:
-    """A word for the shell that the client runs a command with."""
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _claude(facts: Facts, *, with_tools: bool) -> Groups:

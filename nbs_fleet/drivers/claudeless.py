@@ -11,6 +11,7 @@ from posixpath import join
 from typing import Any
 
 from nbs_fleet.drivers import (
+    answers,
     claude_answers,
     claude_exit,
     claude_hook_news,
@@ -34,6 +35,9 @@ from nbs_fleet.drivers.base import (
 )
 from nbs_fleet.drivers.claude import SESSION_MARKS, prompt_argv
 from nbs_fleet.drivers.claude_places import plain_slug
+from nbs_fleet.drivers.dialect import Dialect
+from nbs_fleet.drivers.plain import Plain
+from nbs_fleet.drivers.recipes import Submit
 from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 from nbs_fleet.spec.team import Dialogs
 
@@ -101,13 +105,17 @@ CONFIG_KEYS = ("CLAUDELESS_CONFIG_DIR", "CLAUDELESS_STATE_DIR", "CLAUDE_CONFIG_D
 """Where it looks for its configuration folder, first come first served."""
 
 
-class Claudeless:
+class Claudeless(Plain):
     """claudeless 0.2.2 (measured). No state file, no title; its configuration folder is always private."""
 
     name: str = "claudeless"
     program: str = "claudeless"
-    capabilities: Capabilities = Capabilities(resume=True, session_id=True, hooks=True, stop_block=True, paste=False)
+    capabilities: Capabilities = Capabilities(
+        resume=True, session_id=True, hooks=True, export=True, stop_block=True, paste=False
+    )
     min_version: tuple[int, ...] | None = (0, 2, 0)
+    dialect: Dialect | None = claude_hooks.CLAUDELESS
+    submit: Submit = Submit(gap=0.0)
     stop_signals: tuple[str, ...] = ("TERM",)
     start_seconds: float = 5.0
     flicker: str | None = (
@@ -148,7 +156,7 @@ class Claudeless:
             argv=(*argv, *known, *prompt_argv(facts)),
             env=own,
             unset=tuple(key for key in (*SESSION_MARKS, *CONFIG_KEYS) if key not in agent.env and key not in own),
-            files=claude_hooks.files(facts, dialect="claudeless"),
+            files=claude_hooks.files(facts, claude_hooks.CLAUDELESS),
             dropped=(*dropped, *unknown),
         )
 
@@ -188,14 +196,14 @@ class Claudeless:
 
     def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
         if dialog.kind not in (BlockedKind.TRUST, BlockedKind.BYPASS):
-            return claude_answers.pick(dialog, index)
+            return answers.pick(dialog, index)
         if dialog.kind is BlockedKind.TRUST:
             return ("y",) if dialog.options[index].label.startswith("Yes") else ("n",)
-        return claude_answers.walk(dialog, index)
+        return answers.walk(dialog, index)
 
     def read_exit(self, code: int | None, signal: int | None, lines: tuple[str, ...]) -> ExitKind:
         """130 is two Ctrl-C: a person ended it."""
-        return ExitKind.CLEAN if code == 130 and not signal else claude_exit.read_exit(code, signal, lines)
+        return ExitKind.CLEAN if code == 130 and not signal else claude_exit.read(code, signal, lines)
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         return claude_hook_news.read(text, at)

@@ -18,8 +18,9 @@ TAIL_BYTES = 65_536
 BETWEEN = "\n\n"
 CONTEXT_BYTES = 9_900
 """Of more than 10,000 characters Claude Code 2.1.197 shows the model only the first 2,000 (measured); a held stop
-carries any length."""
-CONTEXT_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
+carries any length. A driver's dialect may say otherwise."""
+TEXT, EVENT = "$TEXT", "$EVENT"
+"""What stands in a shape of the driver's dialect for the text, and for the client's own name of the event."""
 
 UNSIGNALLED = """\
 You are about to stop, and nobody knows whether you are done. Say it with one of these commands, then stop:
@@ -44,11 +45,21 @@ class Agent:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.policy = load(self.path("hooks.json"))
-        self.claudeless = self.policy.get("dialect") == "claudeless"
+        self.shapes = below(self.policy, "shapes")
 
     def path(self, *names: str) -> str:
         """A path below the agent's folder."""
         return os.path.join(self.folder, *names)
+
+    def shape(self, name: str) -> Json:
+        """How this client is told something; empty: it can't be."""
+        return below(self.shapes, name)
+
+    def normal(self, event: str, payload: Json) -> Json:
+        """A payload with the keys that the rest of this program knows, and our name of the event."""
+        fields = below(self.shapes, "fields")
+        renamed = {str(fields.get(key, key)): value for key, value in payload.items()}
+        return {**renamed, "hook_event_name": event}
 
     def take(self, room: int | None = None) -> tuple[list[str], list[str]]:
         """Claim what waits in the inbox: ids and texts, oldest first, as far as they fit into `room` bytes.
@@ -74,6 +85,21 @@ class Agent:
                 continue
             ids.append(message_id)
         return ids, texts
+
+
+def below(value: Json, key: str) -> Json:
+    """The JSON object under a key, or an empty one."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def filled(shape: object, text: str, event: str) -> object:
+    """A shape with its text and event."""
+    if isinstance(shape, dict):
+        return {key: filled(value, text, event) for key, value in shape.items()}
+    if isinstance(shape, list):
+        return [filled(value, text, event) for value in shape]
+    return {TEXT: text, EVENT: event}.get(shape, shape) if isinstance(shape, str) else shape
 
 
 def load(path: str) -> Json:
@@ -167,7 +193,7 @@ def signalled(agent: Agent, ledger: Json) -> bool:
 
 def stop(agent: Agent, payload: Json) -> tuple[Json, Json]:
     """Hold a stop back for messages that wait, or once for a missing signal."""
-    if api_error(payload):
+    if not agent.shape("block") or api_error(payload):
         return {}, {}
     ledger = ledger_of(agent, payload)
     said = signalled(agent, ledger)
@@ -177,51 +203,51 @@ def stop(agent: Agent, payload: Json) -> tuple[Json, Json]:
         ids, texts = agent.take()
         if ids:
             write(agent.path("stops.json"), {**ledger, "blocks": blocks + 1})
-            return hold(agent, BETWEEN.join(texts)), {"answer": "block", "why": "message", "ids": ids}
+            return say(agent, "block", BETWEEN.join(texts)), {"answer": "block", "why": "message", "ids": ids}
         if agent.policy.get("stop") == "signal" and not said and not ledger.get("asked"):
             # What can't be counted is not held back: it might never end.
             if write(agent.path("stops.json"), {**ledger, "blocks": blocks + 1, "asked": True}):
-                return hold(agent, UNSIGNALLED), {"answer": "block", "why": "signal"}
+                return say(agent, "block", UNSIGNALLED), {"answer": "block", "why": "signal"}
             return {}, {}
     write(agent.path("stops.json"), ledger)
     return {}, {}
 
 
-def hold(agent: Agent, reason: str) -> Json:
-    """The answer that makes a stopping client go on; claudeless 0.2.2 reads it below `data`."""
-    block: Json = {"decision": "block", "reason": reason}
-    return {**block, "data": block} if agent.claudeless else block
+def say(agent: Agent, shape: str, text: str = "") -> Json:
+    """What the client is told, in its own shape."""
+    said = filled(agent.shape(shape), text, "")
+    return said if isinstance(said, dict) else {}
 
 
 def context(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
     """Hand over messages beside a tool or prompt, without a word on permissions. A subagent gets none."""
-    if agent.claudeless or payload.get("agent_id"):
+    shape = below(agent.shape("context"), event)
+    if not shape or payload.get("agent_id"):
         return {}, {}
-    ids, texts = agent.take(CONTEXT_BYTES)
+    room = agent.shapes.get("context_bytes")
+    ids, texts = agent.take(room if isinstance(room, int) else CONTEXT_BYTES)
     if not ids:
         return {}, {}
-    said = {"hookEventName": event, "additionalContext": BETWEEN.join(texts)}
-    return {"hookSpecificOutput": said}, {"answer": "context", "why": "message", "ids": ids}
+    said = filled(shape, BETWEEN.join(texts), str(agent.shape("names").get(event, event)))
+    return (said if isinstance(said, dict) else {}), {"answer": "context", "why": "message", "ids": ids}
 
 
 def permission(agent: Agent, payload: Json) -> tuple[Json, Json]:
     """Answer a dialog that is about to open, as the team's policy says; `ask` leaves it to a person."""
     tool = payload.get("tool_name")
-    kind = {"ExitPlanMode": "plan", "AskUserQuestion": "question"}.get(str(tool), "permission")
+    kind = str(agent.shape("tools").get(str(tool), "permission"))
     wish = agent.policy.get(kind)
     if not tool or wish in (None, "ask") or (kind == "question" and wish != "deny"):
         return {}, {}
-    decision: Json = {"behavior": "deny", "message": DECLINED[kind]} if wish == "deny" else {"behavior": "allow"}
-    said: Json = {"hookEventName": "PermissionRequest", "decision": decision}
-    return {"hookSpecificOutput": said}, {"answer": decision["behavior"], "why": "policy"}
+    behavior = "deny" if wish == "deny" else "allow"
+    said = say(agent, behavior, DECLINED.get(kind, ""))
+    return said, ({"answer": behavior, "why": "policy"} if said else {})
 
 
 def question(agent: Agent) -> tuple[Json, Json]:
     """Refuse a question's dialog before it opens, with a reason that the agent can go on with."""
-    reason = DECLINED["question"]
-    said: Json = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
-    answer: Json = {"proceed": False, "error": reason} if agent.claudeless else {"hookSpecificOutput": said}
-    return answer, {"answer": "deny", "why": "policy"}
+    said = say(agent, "refuse", DECLINED["question"])
+    return said, ({"answer": "deny", "why": "policy"} if said else {})
 
 
 def decide(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
@@ -232,22 +258,18 @@ def decide(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
         return stop(agent, payload)
     if event == "PermissionRequest":
         return permission(agent, payload)
-    if (
-        event == "PreToolUse"
-        and payload.get("tool_name") == "AskUserQuestion"
-        and agent.policy.get("question") == "deny"
-    ):
+    asks = agent.shape("tools").get(str(payload.get("tool_name"))) == "question"
+    if event == "PreToolUse" and asks and agent.policy.get("question") == "deny":
         return question(agent)
-    if event in CONTEXT_EVENTS:
-        return context(agent, event, payload)
-    return {}, {}
+    return context(agent, event, payload)
 
 
 def main(event: str, new: str, kept: str) -> None:
     """Decide, let the supervisor know, then tell the client: one JSON object, or nothing."""
     payload = load(new)
     folder = os.path.join(os.environ["NBS_FLEET_RUN"], "agents", os.environ["NBS_HANDLE"])
-    said, note = decide(Agent(folder), event, payload) if payload else ({}, {})
+    agent = Agent(folder)
+    said, note = decide(agent, event, agent.normal(event, payload)) if payload else ({}, {})
     if note and write(kept, {**payload, "nbs": note}):
         os.unlink(new)
     else:

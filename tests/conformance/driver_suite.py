@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from nbs_fleet.drivers.base import PROMPT, Capabilities, Dialog, Driver, Facts, Option, Screen
+from nbs_fleet.drivers.base import PROMPT, Capabilities, Dialog, Driver, Facts, Option, Screen, able
+from nbs_fleet.drivers.dialect import EVENT, OURS, Dialect
+from nbs_fleet.drivers.recipes import TEXT, Command, Lines, MailFolder, Request
 from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 from nbs_fleet.spec.team import Agent, Dialogs
 
@@ -82,6 +84,56 @@ class DriverSuite:
         launch = driver.launch(facts(driver, dialogs=Dialogs(trust="accept", bypass="accept")))
         assert not launch.env.keys() & set(launch.unset)
 
+    def test_one_turn_without_a_terminal_has_the_prompt_as_one_word(self, driver: Driver) -> None:
+        argv = driver.one_shot(facts(driver, has_prompt=True, command=("/opt/client",)))
+        assert argv is None or (argv[0] == "/opt/client" and argv.count(PROMPT) == 1)
+
+    def test_what_came_with_a_later_version_is_not_used_before_it(self, driver: Driver) -> None:
+        assert able(driver, None) == driver.capabilities
+        for name, first in driver.since.items():
+            assert getattr(driver.capabilities, name) is True
+            assert getattr(able(driver, ".".join(map(str, first))), name) is True
+            assert getattr(able(driver, "0.0.1"), name) is False
+
+    def test_the_inbox_fits_the_capabilities_and_holds_the_text_once(self, driver: Driver) -> None:
+        inbox = driver.inbox(facts(driver), SESSION)
+        assert (inbox is not None) == driver.capabilities.native_inbox
+        assert isinstance(inbox, MailFolder) == driver.capabilities.mail
+        match inbox:
+            case Command():
+                assert inbox.argv.count(TEXT) == 1
+            case Lines():
+                assert inbox.path in driver.launch(facts(driver)).files
+                assert json.dumps(inbox.line).count(TEXT) == 1
+            case Request():
+                assert json.dumps(inbox.body).count(TEXT) == 1
+                assert inbox.url.startswith(("http://127.0.0.1:", "http://[::1]:"))
+
+    def test_hooks_are_described_by_a_dialect_that_can_do_what_is_promised(self, driver: Driver) -> None:
+        can, dialect = driver.capabilities, driver.dialect
+        assert (dialect is not None) == can.hooks
+        shapes = dialect or Dialect("none", ())
+        assert can.stop_block == bool(shapes.block)
+        assert can.permission_hook <= bool(shapes.allow and shapes.deny)
+        assert can.context_before_tool == ("PreToolUse" in shapes.context)
+        assert can.context_after_tool == ("PostToolUse" in shapes.context)
+        assert {event.ours for event in shapes.events} <= set(OURS)
+
+    def test_a_dialect_has_a_place_for_the_text_in_each_shape(self, driver: Driver) -> None:
+        dialect = driver.dialect or Dialect("none", ())
+        for shape in (*dialect.context.values(), dialect.block, dialect.deny, dialect.refuse):
+            assert shape is None or TEXT in json.dumps(shape)
+        assert EVENT not in json.dumps([dialect.block, dialect.allow, dialect.deny, dialect.refuse])
+
+    def test_the_hook_programs_policies_are_among_the_files_of_a_start(self, driver: Driver) -> None:
+        files = driver.launch(facts(driver, stop="signal")).files
+        assert ("/state/review/agents/bo-1/hooks.json" in files) == driver.capabilities.hooks
+
+    def test_what_is_changed_in_foreign_files_is_a_value_and_absolute(self, driver: Driver) -> None:
+        given = facts(driver)
+        assert driver.deploy(given) == type(driver)().deploy(given)
+        assert all(one.path.startswith("/") for one in driver.deploy(given))
+
     def test_files_are_written_below_the_agents_own_folder_only(self, driver: Driver) -> None:
         launch = driver.launch(facts(driver, has_prompt=True))
         assert all(path.startswith("/state/review/agents/bo-1/") for path in launch.files)
@@ -89,7 +141,10 @@ class DriverSuite:
     def test_places_are_absolute_and_fit_the_capabilities(self, driver: Driver) -> None:
         places = driver.places(facts(driver))
         assert (places.state_dir is not None) == driver.capabilities.state_file
-        assert all(path is None or path.startswith("/") for path in (places.state_dir, places.transcript))
+        every = (places.state_dir, places.transcript, places.pattern, places.sessions)
+        assert all(path is None or path.startswith("/") for path in every)
+        assert not (places.transcript and places.pattern)
+        assert not driver.capabilities.resume or places.transcript or places.pattern
 
     def test_settings_can_be_written_as_json_and_hold_the_team_files_own(self, driver: Driver) -> None:
         settings = driver.settings(facts(driver, settings={"anything": {"of": "theirs"}}))

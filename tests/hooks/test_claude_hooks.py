@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from nbs_fleet.drivers import dialect
 from nbs_fleet.drivers.base import Driver, Facts
 from nbs_fleet.drivers.claude import Claude
-from nbs_fleet.drivers.claude_hooks import briefing, policy, render
+from nbs_fleet.drivers.claude_hooks import briefing, render
 from nbs_fleet.drivers.claudeless import Claudeless
 from nbs_fleet.drivers.sim import Sim
 from nbs_fleet.spec.team import Agent, Dialogs
@@ -135,14 +136,14 @@ def test_any_path_survives_the_shell_of_the_client(tmp_path: Path, name: str) ->
     ],
 )
 def test_the_program_is_asked_at_the_events_of_a_policy(agent: dict[str, Any], asks: list[str]) -> None:
-    assert policy(facts(**agent))["asks"] == asks
+    assert dialect.asks(facts(**agent).agent) == asks
 
 
-@pytest.mark.parametrize(("driver", "dialect"), [(Claude(), "claude"), (Sim(), "claude"), (Claudeless(), "claudeless")])
-def test_each_start_writes_the_policies_their_events_on_the_first_line(driver: Driver, dialect: str) -> None:
+@pytest.mark.parametrize(("driver", "name"), [(Claude(), "claude"), (Sim(), "claude"), (Claudeless(), "claudeless")])
+def test_each_start_writes_the_policies_their_events_on_the_first_line(driver: Driver, name: str) -> None:
     text = driver.launch(facts(stop="signal")).files["/run/x/agents/ana/hooks.json"]
     assert text.splitlines()[0] == '{"asks": ["Stop"],'
-    assert json.loads(text)["dialect"] == dialect
+    assert json.loads(text)["dialect"] == name
     assert json.loads(text)["stop"] == "signal"
 
 

@@ -283,7 +283,7 @@ JSON = st.recursive(
         st.sampled_from(["prompt_id", "tool_name", "transcript_path", "stop_hook_active", "agent_id", "session_id"]),
         JSON,
     ),
-    policy=st.dictionaries(st.sampled_from(["plan", "permission", "question", "stop", "dialect"]), JSON),
+    policy=st.dictionaries(st.sampled_from(["plan", "permission", "question", "stop", "dialect", "shapes"]), JSON),
 )
 def test_no_payload_and_no_policy_breaks_it(ana: Hooked, event: str, payload: Json, policy: Json) -> None:
     ana.set_policy(policy)

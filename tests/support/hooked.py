@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from nbs_fleet.drivers import claude_hooks
 from nbs_fleet.drivers.base import PROMPT, Driver, Facts
 from nbs_fleet.hooks.files import programs
 from nbs_fleet.spec.team import Agent
@@ -41,7 +42,10 @@ class Hooked:
 
     def set_policy(self, policy: Json) -> None:
         """Write hooks.json as the driver does."""
-        (self.agent / "hooks.json").write_text(json.dumps({"asks": [], "dialect": "claude", **policy}) + "\n")
+        dialect = claude_hooks.CLAUDELESS if policy.get("dialect") == "claudeless" else claude_hooks.CLAUDE
+        rest = {"dialect": "claude", "shapes": dialect.shapes(), **policy}
+        first = json.dumps(rest.pop("asks", []))
+        (self.agent / "hooks.json").write_text(f'{{"asks": {first},\n{json.dumps(rest)[1:]}\n')
 
     @property
     def environment(self) -> dict[str, str]:
