@@ -65,6 +65,7 @@ COMMANDS: dict[str, Entry] = {
     "bus prune": Entry("nbs_fleet.cli.bus:prune", "remove the oldest processed events"),
     "control": Entry("nbs_fleet.cli.registry:control", "what a sidecar watches for its agent: list it, change it"),
     "signal": Entry("nbs_fleet.cli.signal:signal", "for agents: complete, escalate or continue"),
+    "metrics": Entry("nbs_fleet.cli.metrics:metrics", "the team in numbers, as Prometheus reads them"),
     "ls": Entry("nbs_fleet.cli.ls:ls", "all of your teams, wherever they are"),
     "validate": Entry("nbs_fleet.cli.validate:validate", "check a team file; starts nothing"),
     "plan": Entry("nbs_fleet.cli.plan:plan", "what up would do; does nothing"),
