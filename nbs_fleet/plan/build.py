@@ -68,6 +68,7 @@ def build(
         chats=team.chats,
         bus=team.bus,
         standup=team.standup,
+        notifications=team.notifications,
         pythia=team.pythia,
         versions=dict(sorted(versions.items())),
     )

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nbs_fleet.model import AgentState, Asking, Evidence, Exit, Failure, ProcId
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.spec.team import Agent, Chat, Layout, Pythia, Standup
+from nbs_fleet.spec.team import Agent, Chat, Layout, Notification, Pythia, Standup
 
 SAME_SESSION = (
     *("driver", "command", "args", "model", "permission_mode", "permissions", "dir"),
@@ -72,6 +72,12 @@ class Plan(Struct, frozen=True):
     """The file mode mask of whoever called `up`; agents work with it."""
     versions: dict[str, str] = {}
     """Client version per driver, where it was asked."""
+    notifications: tuple[Notification, ...] = ()
+
+    def rules(self) -> dict[str, tuple[Notification, ...]]:
+        """The notification rules by handle, for agents that have their own; the team's under an empty handle."""
+        own = {a.agent.handle: a.agent.notifications for a in self.agents}
+        return {"": self.notifications, **{h: rules for h, rules in own.items() if rules != self.notifications}}
 
     def find(self, handle: str) -> AgentPlan | None:
         """The agent with this handle."""

@@ -229,6 +229,9 @@ class NotificationFile(Strict):
     via: Annotated[Literal["desktop", "command", "webhook"], WORD] = key("Way", must=True, example="desktop")
     command: Command | None = key("Program for `via: command`", default="none", example=["notify.sh"])
     url: Url | None = key("Address for `via: webhook`", default="none", example="https://example.org/hook")
+    after: Duration | None = key(
+        "How long it must have waited while somebody is attached to the team", default="0s", example="1m"
+    )
     cooldown: Duration | None = key("Shortest time between two calls of this rule", default="0s", example="5m")
     quiet: Quiet | None = key("Time of day without calls", default="none", example="22:00-07:00")
 

@@ -117,6 +117,21 @@ class Budget(Struct, frozen=True):
     then: Literal["notice", "pause", "attention"] = "attention"
 
 
+class Notification(Struct, frozen=True):
+    """One rule: on what occasions a person is called outside the terminal, and how. Times in seconds.
+
+    `after`: so long an item waits while somebody is attached to the team. `quiet`: `22:00-07:00`, local time.
+    """
+
+    on: tuple[str, ...]
+    via: Literal["desktop", "command", "webhook"]
+    command: tuple[str, ...] | None = None
+    url: str | None = None
+    after: float = 0.0
+    cooldown: float = 0.0
+    quiet: str | None = None
+
+
 class Agent(Struct, frozen=True):
     """One agent after expansion. `base` is the handle in the file (`bo` of `bo-2`)."""
 
@@ -151,7 +166,7 @@ class Agent(Struct, frozen=True):
     on_error: Recovery = Recovery()
     on_prompt: Recovery = Recovery()
     budget: Budget | None = None
-    notifications: tuple[dict[str, Any], ...] = ()
+    notifications: tuple[Notification, ...] = ()
     """The agent's own rules, else the team's."""
 
 
@@ -169,5 +184,5 @@ class Team(Struct, frozen=True):
     pythia: Pythia | None = None
     layout: Layout = Layout()
     budget: Budget | None = None
-    notifications: tuple[dict[str, Any], ...] = ()
+    notifications: tuple[Notification, ...] = ()
     main_chat: str | None = None

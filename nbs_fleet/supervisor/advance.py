@@ -22,6 +22,8 @@ def advance(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:
     if fleet.yielding:
         return replace(fleet, wake_at=None), ()
     actions: list[Action] = []
+    if fleet.alarm and now.mono >= fleet.pace_until:
+        fleet = replace(fleet, alarm="")
     for life in list(fleet.lives.values()):
         fleet, more = _stops(fleet, life, now)
         actions.extend(more)
@@ -110,8 +112,9 @@ def _wake(fleet: Fleet, now: Moment) -> float | None:
     """The next time at which something becomes due without an event."""
     times = [life.due for life in fleet.lives.values() if life.due is not None and not life.flight]
     waiting = any(at <= now.mono for at in times)
-    if waiting:
+    if waiting or fleet.alarm:
         times.append(fleet.pace_until)
+    if waiting:
         times.extend(life.started + SLOT_SECONDS for life in fleet.lives.values() if _holds_slot(life, now))
     future = [at for at in times if at > now.mono]
     return min(future) if future else None

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from nbs_fleet.attention import needs, remedies
 from nbs_fleet.attention.keeper import Keeper
-from nbs_fleet.attention.queue import Item, Queue, Seen, skip, snooze
+from nbs_fleet.attention.notifications import ALARM
+from nbs_fleet.attention.queue import Item, Need, Queue, Seen, skip, snooze
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import identify, moment
@@ -22,7 +23,7 @@ class Attention:
     """The queue while this supervisor runs.
 
     `answer(handle, wish)` answers an agent's dialog and says why not; `act(handle, deed)` does what a person chose
-    where no dialog is open. Besides the queue itself a file `waiting`
+    where no dialog is open; `notify(items)` may call people elsewhere. Besides the queue itself a file `waiting`
     (`PID START NUMBER`) is kept for the status line.
     """
 
@@ -33,11 +34,12 @@ class Attention:
         answer: Callable[[str, Wish], Awaitable[str]],
         act: Callable[[str, remedies.Deed], None],
         publish: Callable[[Answer], None],
+        notify: Callable[[tuple[Item, ...]], None],
         story: Callable[[str | None], Story],
     ) -> None:
         self._keeper = Keeper(paths.attention)
         self._waiting, self._answer, self._act = paths.waiting, answer, act
-        self._publish, self._story = publish, story
+        self._publish, self._notify, self._story = publish, notify, story
         self._heard: set[str] = set()
         """Agents whose sidecar has spoken since this supervisor began."""
         self._counted: int | None = None
@@ -70,6 +72,7 @@ class Attention:
             return
         if changed:
             self._tell(before)
+        self._notify((*self.queue.items, *_alarms(fleet, now)))
         self._count(now)
 
     async def ask(self, request: Request) -> Answer:
@@ -141,3 +144,10 @@ class Attention:
         if number != self._counted and me is not None:
             write_atomic(self._waiting, f"{me.pid} {me.start} {number}\n")
             self._counted = number
+
+
+def _alarms(fleet: Fleet, now: float) -> tuple[Item, ...]:
+    """What concerns the whole team, as if it were an item: people are called for it, nobody can answer it."""
+    if not fleet.alarm:
+        return ()
+    return (Item(f"alarm: {fleet.alarm}", "", Need(ALARM, now, fleet.alarm), now, now),)

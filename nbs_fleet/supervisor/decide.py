@@ -200,7 +200,8 @@ def _count_death(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:
     paced = replace(fleet, pace_until=now.mono + PACE_SECONDS)
     if fleet.pace_until > now.mono:
         return paced, ()
-    return paced, (Alarm(f"{len(deaths)} agents died within {MASS_WINDOW:g} s; they come back two at a time"),)
+    text = f"{len(deaths)} agents died within {MASS_WINDOW:g} s; they come back two at a time"
+    return replace(paced, alarm=text), (Alarm(text),)
 
 
 def _ended(fleet: Fleet, event: Ended, now: Moment) -> Fleet:

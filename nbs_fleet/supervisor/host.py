@@ -46,6 +46,7 @@ from nbs_fleet.supervisor.fleet import (
     Watch,
 )
 from nbs_fleet.supervisor.hosting import Sidecars
+from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.starter import Starter, refresh_files
@@ -70,8 +71,14 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
+        self.notifier = Notifier(panes.tmux, plan.team, tell=self._tell)
         self.attention = Attention(
-            paths, answer=self.sidecars.answer, act=self._act, publish=self.socket.publish, story=self.story
+            paths,
+            answer=self.sidecars.answer,
+            act=self._act,
+            publish=self.socket.publish,
+            notify=self.notifier.look,
+            story=self.story,
         )
         self.desk = Desk(
             plan, self._watcher, tell=self.sidecars.see, all_idle=self._all_idle, rows=self._rows, story=self.story
@@ -91,6 +98,7 @@ class Supervisor:
         await self.socket.start()
         self.panes.on_lost = self._tmux_lost
         self.desk.open(self.plan)
+        self.notifier.open(self.plan.rules())
         for event in first:
             self.loop.post(event)
         deciding = asyncio.create_task(self.loop.run(), name="decide")
@@ -142,6 +150,7 @@ class Supervisor:
             return Answer(ok=False, error="there is no plan to apply")
         before, self.plan = self.plan, plan
         self.desk.open(plan)
+        self.notifier.open(plan.rules())
         self._renew(before)
         # Decided at once: whoever follows after this answer sees what came of it.
         self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
@@ -290,6 +299,9 @@ class Supervisor:
         except OSError:
             return ()
 
+    def _tell(self, what: str, **more: object) -> None:
+        self.story(None).tell(moment().wall, what, **more)
+
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -315,6 +327,7 @@ class Supervisor:
         await asyncio.gather(deciding, return_exceptions=True)
         await self.desk.close()
         self.attention.close()
+        await self.notifier.close()
         await self.sidecars.close()
         await self.socket.close()
         self._deaths.close()

@@ -12,7 +12,7 @@ import pytest
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.spec.loaded import Loaded
-from nbs_fleet.spec.team import Chat, Pythia, Standup, Team
+from nbs_fleet.spec.team import Chat, Notification, Pythia, Standup, Team
 
 Load = Callable[..., Loaded]
 TOP = "version: 1\nteam: t\n"
@@ -68,7 +68,7 @@ def test_a_team_survives_being_written_as_json(load: Load) -> None:
     text += "notifications: [{on: failed, via: command, command: 'a b', cooldown: 5m}]\nagents: [{handle: ana}]\n"
     team = load(text).team
     assert msgspec.json.decode(msgspec.json.encode(team), type=Team) == team
-    assert team.notifications == ({"on": ["failed"], "via": "command", "command": ["a", "b"], "cooldown": 300.0},)
+    assert team.notifications == (Notification(("failed",), "command", command=("a", "b"), cooldown=300.0),)
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,10 @@ def test_several_deaths_at_once_are_one_alarm_and_a_paced_return() -> None:
     world.up(*agents)
     alarms = [a for one in agents for a in world.die(one.agent.handle) if isinstance(a, Alarm)]
     assert len(alarms) == 1
+    assert "agents died" in world.fleet.alarm
     assert len(started(world.wait(5.0))) == 2
+    world.wait(70.0)
+    assert not world.fleet.alarm
 
 
 def test_a_new_supervisor_adopts_what_lives_and_restarts_what_died_meanwhile() -> None:
