@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from nbs_fleet.drivers.deployment import Deployment
 from nbs_fleet.drivers.dialect import Dialect
 from nbs_fleet.drivers.recipes import Inbox, Submit
+from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, ExitKind
 from nbs_fleet.spec.team import Agent, Dialogs
 
@@ -280,6 +281,10 @@ class Driver(Protocol):
 
     def read_transcript(self, head: str, tail: str) -> Turns:
         """What the first and last bytes (whole lines) of the transcript say."""
+        ...
+
+    def count_usage(self, tally: Tally, lines: str) -> Tally:
+        """The count of a session's tokens after more whole lines of its file; as it was, where files tell nothing."""
         ...
 
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:

@@ -17,6 +17,7 @@ from nbs_fleet.drivers import (
     claude_settings,
     claude_state,
     claude_transcript,
+    claude_usage,
     proofs,
 )
 from nbs_fleet.drivers.base import (
@@ -35,6 +36,7 @@ from nbs_fleet.drivers.base import (
 from nbs_fleet.drivers.dialect import Dialect
 from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import Inbox, MailFolder, Submit
+from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.model import ExitKind
 from nbs_fleet.spec.team import Dialogs
 
@@ -164,6 +166,9 @@ class Claude(Plain):
 
     def read_transcript(self, head: str, tail: str) -> Turns:
         return claude_transcript.read_transcript(head, tail)
+
+    def count_usage(self, tally: Tally, lines: str) -> Tally:
+        return claude_usage.count(tally, lines)
 
     def proofs(self, lines: str) -> tuple[str, ...]:
         return proofs.in_transcript(lines)

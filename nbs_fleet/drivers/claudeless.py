@@ -18,6 +18,7 @@ from nbs_fleet.drivers import (
     claude_hooks,
     claude_settings,
     claude_transcript,
+    claude_usage,
     claudeless_screen,
     proofs,
 )
@@ -38,6 +39,7 @@ from nbs_fleet.drivers.claude_places import plain_slug
 from nbs_fleet.drivers.dialect import Dialect
 from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import Submit
+from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 from nbs_fleet.spec.team import Dialogs
 
@@ -186,6 +188,9 @@ class Claudeless(Plain):
     def read_transcript(self, head: str, tail: str) -> Turns:
         """Counts only: a turn is written when it is over, so the file never tells whether one runs (measured)."""
         return claude_transcript.read_finished(head, tail)
+
+    def count_usage(self, tally: Tally, lines: str) -> Tally:
+        return claude_usage.count(tally, lines)
 
     def answer(self, dialog: Dialog, policy: Dialogs) -> tuple[str, ...] | None:
         """Digits do nothing in its trust and bypass dialogs: `y`/`n` in the first, arrows and Enter in the other (measured)."""

@@ -23,6 +23,7 @@ from nbs_fleet.drivers.base import (
 from nbs_fleet.drivers.deployment import Deployment
 from nbs_fleet.drivers.dialect import Dialect, policy_file
 from nbs_fleet.drivers.recipes import Inbox, Submit
+from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.model import AgentState, ExitKind
 from nbs_fleet.spec.team import Dialogs
 
@@ -158,6 +159,10 @@ class Plain:
     def read_transcript(self, head: str, tail: str) -> Turns:
         del head, tail
         return Turns()
+
+    def count_usage(self, tally: Tally, lines: str) -> Tally:
+        del lines
+        return tally
 
     def proofs(self, lines: str) -> tuple[str, ...]:
         """Ids in lines that are a person's, or a hook's, words to the model: see `spoken`."""

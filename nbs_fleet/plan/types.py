@@ -137,6 +137,12 @@ class AgentRecord(Struct, frozen=True):
     """The trigger for which no remedy is left."""
     words: str = ""
     """The agent's last words, while it may need a person."""
+    tokens: dict[str, int] = {}
+    """What each session used, subagents included; older ones as one sum under an empty name."""
+    context: int = 0
+    """Tokens of its conversation after the last request; 0: not known."""
+    model: str = ""
+    """The model that last answered it."""
 
 
 class Running(Struct, frozen=True):

@@ -27,13 +27,14 @@ from nbs_fleet.supervisor.fleet import (
     LaunchedAll,
     Life,
     Loaded,
+    Metered,
     Reported,
     Save,
     Stop,
     Ticked,
     Watch,
 )
-from nbs_fleet.supervisor.policy import after_exit
+from nbs_fleet.supervisor.policy import add, after_exit
 
 MASS_WINDOW = 5.0
 """Seconds within which several deaths are one event."""
@@ -71,6 +72,8 @@ def _take(fleet: Fleet, event: Event, now: Moment) -> tuple[Fleet, tuple[Action,
             return _ended(fleet, event, now), ()
         case Reported():
             return _reported(fleet, event), ()
+        case Metered():
+            return _metered(fleet, event), ()
         case Asked():
             return _asked(fleet, event, now)
         case Broke():
@@ -223,6 +226,16 @@ def _reported(fleet: Fleet, event: Reported) -> Fleet:
     if life is None or not life.alive or life.flight == "stopping":
         return fleet
     return of.put(fleet, replace(life, record=_told(life.record, event.report)))
+
+
+def _metered(fleet: Fleet, event: Metered) -> Fleet:
+    life = fleet.lives.get(event.handle)
+    if life is None:
+        return fleet
+    record = life.record
+    tokens = add(record.tokens, event.session, event.spent)
+    model = event.model or record.model
+    return of.put(fleet, replace(life, record=replace(record, tokens=tokens, context=event.context, model=model)))
 
 
 def _told(record: AgentRecord, report: Report) -> AgentRecord:

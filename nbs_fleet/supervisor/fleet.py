@@ -107,6 +107,16 @@ class Reported(Struct, frozen=True, tag=True):
     report: Report
 
 
+class Metered(Struct, frozen=True, tag=True):
+    """What an agent has used so far in its present session (tokens), and how full its context is."""
+
+    handle: str
+    session: str
+    spent: int
+    context: int
+    model: str
+
+
 class Asked(Struct, frozen=True, tag=True):
     """A person asks: `start`, `stop`, `restart` (with `fresh`: a new session), `yield`."""
 
@@ -126,7 +136,7 @@ class Ticked(Struct, frozen=True, tag=True):
     """A time that was waited for has come."""
 
 
-Event = Loaded | Found | Launched | LaunchedAll | Died | Ended | Reported | Asked | Broke | Ticked
+Event = Loaded | Found | Launched | LaunchedAll | Died | Ended | Reported | Metered | Asked | Broke | Ticked
 
 
 class StartOne(Struct, frozen=True):

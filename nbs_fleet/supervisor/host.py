@@ -46,6 +46,7 @@ from nbs_fleet.supervisor.fleet import (
     Watch,
 )
 from nbs_fleet.supervisor.hosting import Sidecars
+from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
@@ -67,6 +68,7 @@ class Supervisor:
         self._stories: dict[str, Story] = {}
         self._watcher = Watcher()
         self._deaths = DeathWatch()
+        self._meters = Meters()
         self._over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
@@ -229,6 +231,16 @@ class Supervisor:
             prompted = action.prompted and (agent.prompt is not None or action.died)
             self.sidecars.begin(self.plan, agent, life.record, prompted=prompted, adopted=not action.died)
 
+    async def _measure(self, handle: str) -> None:
+        """Count what an agent used in the turn that has just ended, or so far."""
+        life = self.loop.state.lives.get(handle)
+        if life is None or life.plan is None:
+            return
+        found = await self._meters.measure(self.plan, life.plan, life.record)
+        known = life.record
+        if found is not None and (known.tokens.get(found.session), known.context) != (found.spent, found.context):
+            self.loop.post(found)
+
     def _dead(self, handle: str, proc: ProcId) -> None:
         self._spawn(self._bury(handle, proc))
 
@@ -275,6 +287,8 @@ class Supervisor:
             # What was found was told by whoever did it.
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
+            if old is not None and old.record.state is not life.record.state is not AgentState.BUSY:
+                self._spawn(self._measure(handle))
 
     async def _rows(self, handle: str) -> tuple[str, ...]:
         life = self.loop.state.lives.get(handle)
@@ -320,6 +334,9 @@ class Supervisor:
             self.sidecars.poll()
             self.desk.look()
             self.attention.look(self.loop.state)
+            for handle, life in self.loop.state.lives.items():
+                if life.record.state is AgentState.BUSY:
+                    self._spawn(self._measure(handle))
             self._poll_later()
 
     async def _close(self, deciding: asyncio.Task[None]) -> None:

@@ -57,6 +57,12 @@ def measures(
         _of_agents("agent_queued", "messages that wait to get in", fleet.agents, lambda a: a.record.queued),
         _of_agents("agent_unread", "unread chat messages", fleet.agents, lambda a: sum(a.record.unread.values())),
         _of_agents("agent_events", "bus events that wait for it", fleet.agents, lambda a: a.record.events),
+        _of_agents(
+            "agent_tokens", "tokens used in all its sessions", fleet.agents, lambda a: sum(a.record.tokens.values())
+        ),
+        _of_agents(
+            "agent_context_tokens", "tokens in its conversation; 0: not known", fleet.agents, lambda a: a.record.context
+        ),
         Measure("attention_items", "what waits for a person, by reason", _reasons(waiting)),
         _one("attention_oldest_seconds", "age of the oldest item", max((now - i.since for i in waiting), default=0.0)),
         Measure("archived_messages", "ended messages that are still kept", _outcomes(ended)),

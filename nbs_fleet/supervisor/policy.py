@@ -16,6 +16,9 @@ HOPELESS = {
 }
 """Ends that another start can't mend: a person is needed at once."""
 
+SESSIONS = 50
+"""Sessions of an agent whose tokens are remembered one by one."""
+
 JITTER = 0.2
 """The wait is stretched by up to this share, so that agents that died together come back apart."""
 
@@ -59,3 +62,14 @@ def _span(seconds: float) -> str:
     if seconds >= 60 and seconds % 60 == 0:
         return f"{int(seconds // 60)} min"
     return f"{seconds:g} s"
+
+
+def add(known: dict[str, int], session: str, spent: int, kept: int = SESSIONS) -> dict[str, int]:
+    """Tokens by session, with the new count of this one; sessions beyond the last `kept` are one sum under ""."""
+    merged = {name: tokens for name, tokens in known.items() if name != session}
+    # A session's file that was cut down or removed takes back nothing.
+    merged[session] = max(spent, known.get(session, 0))
+    names = [name for name in merged if name]
+    for old in names[:-kept]:
+        merged[""] = merged.get("", 0) + merged.pop(old)
+    return merged

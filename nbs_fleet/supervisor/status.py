@@ -150,6 +150,9 @@ def row_json(row: AgentStatus) -> dict[str, Any]:
         "events": record.events,
         "queued": record.queued,
         "signal": record.signal,
+        "tokens": sum(record.tokens.values()),
+        "context": record.context or None,
+        "model": record.model or None,
         "attention": attention(row),
     }
 

@@ -37,7 +37,7 @@ AGENT_KEYS = [
     "attention",
 ]
 # What came later: readers of schema 1 may meet it, and need not know it.
-ADDED = {"tmux", "alarm", "detail", "pending"}
+ADDED = {"tmux", "alarm", "detail", "pending", "tokens", "context", "model"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 
 
@@ -51,13 +51,15 @@ def test_ps_has_exactly_the_documented_keys(fleet: Fleet) -> None:
 
 
 def test_ps_tells_what_is_so(fleet: Fleet) -> None:
-    fleet.write_team([fleet.client.agent("ana", role="scribe")], roles={"scribe": {}})
+    fleet.write_team([fleet.client.agent("ana", role="scribe", prompt_text="hello")], roles={"scribe": {}})
     fleet.up()
+    fleet.wait(lambda ps: fleet.agent("ana", ps)["tokens"] > 0)
     ps = fleet.all_idle()
     row = fleet.agent("ana", ps)
     assert (ps["schema"], ps["team"], ps["root"], ps["file_changed"]) == (1, "crew", str(fleet.root.resolve()), False)
     assert ps["supervisor"]["state"] == "running"
     assert (row["role"], row["driver"], row["state"], row["ready"]) == ("scribe", "sim", "idle", True)
+    assert (row["tokens"], row["context"]) == (120, 120)
     assert (row["restarts"], row["last_exit"], row["blocked"], row["until"]) == (0, None, None, None)
     assert row["pane"].startswith("%")
     assert TIME.fullmatch(row["since"])
