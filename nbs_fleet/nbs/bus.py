@@ -14,11 +14,13 @@ from msgspec import Struct
 from nbs_fleet.model import Priority
 from nbs_fleet.nbs import bus_format
 from nbs_fleet.nbs.bus_format import BusConfig, Event
-from nbs_fleet.nbs.files import NbsFileError, read_bytes, refuse, remove, write_new
+from nbs_fleet.nbs.files import NbsFileError, read_bytes, refuse, remove, replace, write_new
 
 _EVENT_BYTES = 4 * 1024 * 1024
 """A file larger than this is no event."""
 _TEMPORARY = ".tmp-"
+_PREPARED = ".prepared"
+"""Ends the name of an event that is written but not yet published; no scanner looks at such names."""
 _naming = threading.Lock()
 """Held while a thread of this process gives a file its name; names of other processes have another pid."""
 
@@ -99,18 +101,55 @@ class Bus:
 
         `dedup_window` is how far back (seconds) that counts; None takes it from the configuration, 0 never.
         """
-        for what, word in (("source", source), ("type", kind)):
-            trouble = bus_format.word_trouble(word)
-            if trouble:
-                raise BusArgumentError(f"{what} {trouble}: {word!r}")
-        if "\0" in payload:
-            raise BusArgumentError("a payload can't hold NUL characters")
+        data = self._render(source, kind, priority, payload)
         self._check_folder()
         window = self.config().dedup_window if dedup_window is None else dedup_window
         if window > 0 and self._is_double(f"{source}:{kind}", window):
             return None
         self._make_processed()
-        return self._write(source, kind, priority, payload)
+        beside = os.path.join(self.folder, f"{_TEMPORARY}{int(self._clock() * 1e6)}-{os.getpid()}{bus_format.SUFFIX}")
+        with _naming:
+            path = self._free(source, kind)
+            try:
+                write_new(beside, data, mode=0o666)
+                os.rename(beside, path)
+            except OSError as error:
+                with suppress(OSError):
+                    os.unlink(beside)
+                refuse("publish", path, error)
+        return os.path.basename(path)
+
+    def prepare(self, mark: str, source: str, kind: str, priority: Priority, payload: str) -> None:
+        """Write an event that nobody sees until it is released; `mark` (a file name's letters) is to find it again."""
+        data = self._render(source, kind, priority, payload)
+        self._check_folder()
+        path = self._prepared(mark)
+        replace(path, data, temporary=f"{path}.tmp", mode=0o666)
+
+    def prepared(self) -> tuple[str, ...]:
+        """The marks of the events that are prepared and neither released nor discarded, sorted."""
+        try:
+            names = os.listdir(self.folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            refuse("read", self.folder, error)
+        return tuple(sorted(n[1:].removesuffix(_PREPARED) for n in names if n[0] == "." and n.endswith(_PREPARED)))
+
+    def release(self, mark: str, source: str, kind: str) -> str:
+        """Publish a prepared event, in one step that can't happen twice; returns its name. Raises NbsFileError."""
+        self._make_processed()
+        with _naming:
+            path = self._free(source, kind)
+            try:
+                os.rename(self._prepared(mark), path)
+            except OSError as error:
+                refuse("publish", path, error)
+        return os.path.basename(path)
+
+    def discard(self, mark: str) -> None:
+        """Forget a prepared event."""
+        remove(self._prepared(mark))
 
     def pending(self) -> Pending:
         """All pending events, and what is new among the files that are none."""
@@ -171,28 +210,28 @@ class Bus:
         stale = sum(1 for event in events if event.at_us < oldest) if limit else 0
         return Status(events, len(sizes), sum(sizes), stale, limit)
 
-    def _write(self, source: str, kind: str, priority: Priority, payload: str) -> str:
-        pid = os.getpid()
-        now = self._clock()
-        timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    def _render(self, source: str, kind: str, priority: Priority, payload: str) -> bytes:
+        for what, word in (("source", source), ("type", kind)):
+            trouble = bus_format.word_trouble(word)
+            if trouble:
+                raise BusArgumentError(f"{what} {trouble}: {word!r}")
+        if "\0" in payload:
+            raise BusArgumentError("a payload can't hold NUL characters")
+        timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
         try:
-            data = bus_format.render(source, kind, priority, timestamp, payload)
+            return bus_format.render(source, kind, priority, timestamp, payload)
         except UnicodeEncodeError:
             raise BusArgumentError("the event has characters that can't be written as UTF-8") from None
-        with _naming:
-            at_us = int(now * 1e6)
-            while self._is_taken(name := self._name(at_us, source, kind, pid)):
-                at_us += 1
-            beside = os.path.join(self.folder, f"{_TEMPORARY}{at_us}-{pid}{bus_format.SUFFIX}")
-            path = os.path.join(self.folder, name)
-            try:
-                write_new(beside, data, mode=0o666)
-                os.rename(beside, path)
-            except OSError as error:
-                with suppress(OSError):
-                    os.unlink(beside)
-                refuse("publish", path, error)
-        return name
+
+    def _prepared(self, mark: str) -> str:
+        return os.path.join(self.folder, f".{mark}{_PREPARED}")
+
+    def _free(self, source: str, kind: str) -> str:
+        """The path of an event published now; `_naming` is held."""
+        at_us, pid = int(self._clock() * 1e6), os.getpid()
+        while self._is_taken(name := self._name(at_us, source, kind, pid)):
+            at_us += 1
+        return os.path.join(self.folder, name)
 
     def _name(self, at_us: int, source: str, kind: str, pid: int) -> str:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -176,24 +176,14 @@ class Chat:
         The sender's cursor moves along if it had read everything before (its own messages count as read): moved over
         what it has not read, the cursor would hide that.
         """
-        file = self._file
-        with file.locked(timeout):
-            try:
-                line = chat_format.encode_line(handle, int(file.clock()), text)
-            except ValueError as error:
-                raise ChatArgumentError(str(error)) from None
-            header = file.header.posted(handle, file.written())
-            self._check_participants(header)
-            index = len(file.log.messages)
-            caught_up = all(message.handle == handle for message in file.log.messages[self._cursor(handle) + 1 :])
-            archive = file.write(header, line)
-            if archive is not None:
-                index -= chat_file.ARCHIVE_COUNT
-            if caught_up:
-                # The message is in: that it stays unread by its sender is no reason to say that it is not.
-                with suppress(NbsFileError):
-                    file.write_cursors(file.cursors | {handle: index})
-            return Sent(index, archive)
+        with self._file.locked(timeout):
+            return self._append(handle, text, self._file.clock())
+
+    @contextmanager
+    def writing(self, *, timeout: float = LOCK_TIMEOUT) -> Iterator[Callable[[str, str, float], Sent]]:
+        """Hold the chat's lock for more than one message or file; gives what appends (handle, text, wall second)."""
+        with self._file.locked(timeout):
+            yield self._append
 
     def mark_read(self, handle: str, selection: Selection, *, timeout: float = LOCK_TIMEOUT) -> None:
         """Move the cursor of `handle` to the last message of what it has read, never backwards.
@@ -216,6 +206,26 @@ class Chat:
         with self._file.locked(timeout):
             last = max(len(self._file.log.messages) - 1, 0)
             self._file.write_cursors(self._file.cursors | {handle: min(index, last)})
+
+    def _append(self, handle: str, text: str, at: float) -> Sent:
+        """Append a message that was said at `at`; the lock is held."""
+        file = self._file
+        try:
+            line = chat_format.encode_line(handle, int(at), text)
+        except ValueError as error:
+            raise ChatArgumentError(str(error)) from None
+        header = file.header.posted(handle, file.written())
+        self._check_participants(header)
+        index = len(file.log.messages)
+        caught_up = all(message.handle == handle for message in file.log.messages[self._cursor(handle) + 1 :])
+        archive = file.write(header, line)
+        if archive is not None:
+            index -= chat_file.ARCHIVE_COUNT
+        if caught_up:
+            # The message is in: that it stays unread by its sender is no reason to say that it is not.
+            with suppress(NbsFileError):
+                file.write_cursors(file.cursors | {handle: index})
+        return Sent(index, archive)
 
     def _cursor(self, handle: str) -> int:
         return cursors.effective(self._file.cursors.get(handle), len(self._file.log.messages))

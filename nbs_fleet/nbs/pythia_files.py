@@ -8,12 +8,15 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from nbs_fleet.model import Priority
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.bus_format import SUFFIX
 from nbs_fleet.nbs.files import LOCK_TIMEOUT, make_folder, read_bytes, record_lock, refuse, replace
 
 DECISION = "decision-logged"
 """The type of the event that says that a decision was written down."""
+CHECKPOINT = "pythia-checkpoint"
+SOURCE = "sidecar"
 _EVENT = re.compile(rf"[0-9]+-.+-{DECISION}(-[0-9]+)?{re.escape(SUFFIX)}")
 
 
@@ -67,17 +70,45 @@ def last_bucket(root: str) -> int | None:
     return int(text) if text.isdigit() and len(text) < 19 else None
 
 
-def change_bucket(root: str, decide: Callable[[int | None], int | None], *, timeout: float = LOCK_TIMEOUT) -> bool:
-    """Change the last bucket as `decide` says (from the old one to the new one, None: leave it); True if changed.
+def advance(
+    root: str, bus: Bus, decide: Callable[[int | None], tuple[int | None, str | None]], *, timeout: float = LOCK_TIMEOUT
+) -> tuple[str, ...]:
+    """Deal with a count: each full bucket is one checkpoint, whoever sees it and whoever dies on the way.
 
-    Under a lock, so of all sidecars that see the same bucket full exactly one changes it.
+    `decide` says from the last bucket which one to write (None: leave it) and the payload of its checkpoint (None:
+    none is published). Returns the names of the events that were published, also for one who died before. Raises
+    NbsFileError; what could not be done is done at the next call.
+
+    The event is prepared first, then the bucket is written, then the event is released. So a prepared one of the last
+    bucket is yet to be published, and that of another bucket was never due.
     """
     make_folder(os.path.join(root, ".nbs"))
     with record_lock(os.path.join(root, ".nbs", "pythia.lock"), timeout):
         before = last_bucket(root)
-        after = decide(before)
+        published = _settle(bus, before)
+        after, payload = decide(before)
         if after is None or after == before:
-            return False
+            return published
+        mark = _mark(after)
+        if payload is not None:
+            bus.prepare(mark, SOURCE, CHECKPOINT, Priority.HIGH, payload)
         path = bucket_path(root)
         replace(path, b"%d\n" % after, temporary=f"{path}.tmp")
-        return True
+        if payload is not None:
+            published = (*published, bus.release(mark, SOURCE, CHECKPOINT))
+        return published
+
+
+def _settle(bus: Bus, last: int | None) -> tuple[str, ...]:
+    """Finish what a dead one began; the lock is held."""
+    published: list[str] = []
+    for mark in bus.prepared():
+        if last is not None and mark == _mark(last):
+            published.append(bus.release(mark, SOURCE, CHECKPOINT))
+        elif mark.startswith(CHECKPOINT):
+            bus.discard(mark)
+    return tuple(published)
+
+
+def _mark(bucket: int) -> str:
+    return f"{CHECKPOINT}-{bucket}"

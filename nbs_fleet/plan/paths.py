@@ -119,6 +119,11 @@ class RunPaths(Struct, frozen=True):
         return join(self.run, "attention.json")
 
     @property
+    def began(self) -> str:
+        """Since when the team's standups are counted; a new tmux server counts from anew."""
+        return join(self.run, "began.json")
+
+    @property
     def waiting(self) -> str:
         return join(self.run, "waiting")
 

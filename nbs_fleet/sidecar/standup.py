@@ -26,14 +26,14 @@ class Board(Struct, frozen=True):
 
 
 def due(board: Board, every: float, began: float, jitter: float, now: float) -> float:
-    """Wall seconds of the next standup: a full interval after the last one, or after the team began.
+    """Wall seconds of the next standup: a full interval after the last one, and after the team began.
 
     `jitter` is in [0, 1). A last one that lies an interval or more in the future (a clock that was set back) is over;
     a nearer one still counts, so that a clock that is put right by seconds makes no second standup.
     """
     if board.last is not None and board.last >= now + every:
         return now
-    last = began if board.last is None else max(board.last, began - every)
+    last = began if board.last is None else max(board.last, began)
     return last + every * (1.0 + JITTER * jitter)
 
 

@@ -132,6 +132,8 @@ def ensure_server(plan: Plan) -> Tmux:
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(paths.run, FAILED))
     if tmux.server_pid() is None or not tmux.has_session(plan.team):
+        with suppress(FileNotFoundError):
+            os.unlink(paths.began)
         tmux.start(plan.team, plan.layout.size, command, server_environment(os.environ))
         return tmux
     window = next((p for p in tmux.panes() if p.window == WINDOW and not p.handle), None)

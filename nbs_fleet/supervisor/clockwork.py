@@ -6,20 +6,32 @@ import asyncio
 import os
 from collections.abc import Callable
 
+import msgspec
+from msgspec import Struct
+
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.model import Priority
 from nbs_fleet.nbs import presence, pythia_files, standup_file
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar import pythia, standup
-from nbs_fleet.spec.team import Pythia as PythiaRule
 from nbs_fleet.supervisor import lives
 from nbs_fleet.supervisor.board import SIDECAR
 
-CHECKPOINT = "pythia-checkpoint"
+RETRY = 60.0
+"""Seconds until what could not be written is tried again."""
+
+
+class Began(Struct, frozen=True):
+    """Since when (wall seconds) a team has these standups; another chat or interval counts from anew."""
+
+    at: float
+    chat: str
+    every: float
 
 
 class Clockwork:
@@ -30,25 +42,49 @@ class Clockwork:
         self._began = moment().wall
         self._rested = float("-inf")
         """When a standup was due and there was nothing to ask about."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._failed: dict[str, str] = {}
+        """Per piece of business what keeps it from being done, so that this is told once."""
+        self._chats: dict[str, Chat] = {}
         self.plan: Plan | None = None
         self._watched: str | None = None
         self._work: set[asyncio.Task[None]] = set()
 
     def open(self, plan: Plan) -> None:
         """Do the business of this plan from now on."""
-        self.plan = plan
+        self.begin(plan)
         self._watch(plan.pythia.bus if plan.pythia else None)
         self._plan_standup()
         if plan.pythia is not None:
             self._spawn(self.count)
 
+    def begin(self, plan: Plan) -> None:
+        """Take up a plan; its first interval began when it was first taken up, by whichever supervisor."""
+        self.plan = plan
+        chat, now = self._path(), moment().wall
+        if plan.standup is None or chat is None:
+            return
+        began = Began(now, chat, plan.standup.every)
+        try:
+            with open(plan.paths.began, "rb") as file:
+                before = msgspec.json.decode(file.read(), type=Began)
+        except (OSError, msgspec.MsgspecError):
+            before = None
+        if before is not None and (before.chat, before.every) == (began.chat, began.every):
+            began = before
+        else:
+            try:
+                write_atomic(plan.paths.began, msgspec.json.encode(began))
+            except FleetError as error:
+                self._tell("clockwork", error=error.message)
+        self._began = began.at
+
     def close(self) -> None:
         """Do nothing any more."""
         self._watch(None)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     def _watch(self, bus: str | None) -> None:
         if self._watched == bus:
@@ -63,32 +99,48 @@ class Clockwork:
         if name == "" or pythia_files.DECISION in name:
             self._spawn(self.count)
 
-    def _chat(self) -> str | None:
+    def _path(self) -> str | None:
+        """The file of the chat for standups."""
         plan = self.plan
         if plan is None or plan.standup is None:
             return None
         wanted = plan.standup.chat
         return next((c.path for c in plan.chats if c.name == wanted), None)
 
+    def _chat(self) -> Chat | None:
+        path = self._path()
+        return None if path is None else self._chats.setdefault(path, Chat(path, clock=lambda: moment().wall))
+
     def _plan_standup(self) -> None:
         """Wait for the next standup by one timer; nothing runs in between."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        at = self.next_look()
-        if at is not None:
-            wait = max(1.0, at - moment().wall)
-            self._timer = asyncio.get_running_loop().call_later(wait, self._spawn, self.stand_up)
+        try:
+            at = self.next_look()
+            wait = None if at is None else max(1.0, at - moment().wall)
+        except NbsFileError:
+            # The look itself will say what keeps it.
+            wait = RETRY
+        self._later(self.stand_up, wait)
+
+    def _later(self, work: Callable[[], None], wait: float | None) -> None:
+        """Do a piece of business in `wait` seconds and not before; None: not at all."""
+        timer = self._timers.pop(work.__name__, None)
+        if timer is not None:
+            timer.cancel()
+        if wait is not None:
+            self._timers[work.__name__] = asyncio.get_running_loop().call_later(wait, self._spawn, work)
 
     def next_look(self) -> float | None:
         """The wall second at which a standup may be due; None: there are none. Raises NbsFileError."""
         chat, plan = self._chat(), self.plan
         if chat is None or plan is None or plan.standup is None:
             return None
-        board = standup.Board(standup_file.last_standup(chat), 0, all_idle=True)
+        board = standup.Board(self._last(chat), 0, all_idle=True)
         now, every = moment().wall, plan.standup.every
         at = standup.due(board, every, self._since(now), self._jitter(plan), now)
         return max(at, min(self._rested, now) + every)
+
+    def _last(self, chat: Chat) -> float | None:
+        return standup_file.last_standup(chat, SIDECAR, standup.TEXT)
 
     def _since(self, now: float) -> float:
         """When this team began; a clock that was set back meanwhile makes it now."""
@@ -105,13 +157,18 @@ class Clockwork:
 
     async def _run(self, work: Callable[[], None]) -> None:
         """One piece of business in a thread: it may wait for a lock of the nbs tools."""
+        name, error = work.__name__, ""
         try:
             await asyncio.to_thread(work)
-        except NbsFileError as error:
-            self._tell("clockwork", error=error.message)
-        finally:
-            if work == self.stand_up:
-                self._plan_standup()
+        except NbsFileError as refused:
+            error = refused.message
+            if self._failed.get(name) != error:
+                self._tell("clockwork", error=error)
+        self._failed[name] = error
+        if error:
+            self._later(work, RETRY)
+        elif work == self.stand_up:
+            self._plan_standup()
 
     def stand_up(self) -> None:
         """Post a standup if one is due and the turn is ours. Raises NbsFileError."""
@@ -119,8 +176,8 @@ class Clockwork:
         if chat is None or plan is None or plan.standup is None:
             return
         every = plan.standup.every
-        last = standup_file.last_standup(chat)
-        board = standup.Board(last, self._news(chat, last), self._all_idle(), presence.paused(plan.root))
+        last = self._last(chat)
+        board = standup.Board(last, _news(chat, last), self._all_idle(), presence.paused(plan.root))
         now = moment().wall
         began, jitter = self._since(now), self._jitter(plan)
         if not standup.post(board, every, began, jitter, now):
@@ -128,34 +185,29 @@ class Clockwork:
                 # Nothing to ask about: the next look is a full interval away, as after a post.
                 self._rested = now
             return
-        if standup_file.take_turn(chat, now, every):
-            Chat(chat).send(SIDECAR, standup.TEXT)
-            self._tell("standup", chat=os.path.basename(chat))
-
-    def _news(self, chat: str, last: float | None) -> int:
-        since = last or 0.0
-        return sum(1 for m in Chat(chat).messages() if m.handle != SIDECAR and m.at > since)
+        if standup_file.hold(chat, SIDECAR, standup.TEXT, now, every):
+            self._tell("standup", chat=os.path.basename(chat.path))
 
     def count(self) -> None:
-        """Count the decisions; a bucket that is full is one checkpoint, whoever sees it first."""
+        """Count the decisions; a bucket that is full is one checkpoint, whoever sees it first. Raises NbsFileError."""
         plan = self.plan
         if plan is None or plan.pythia is None:
             return
         rule = plan.pythia
         chat = plan.chats[0].name if plan.chats else None
         found = pythia_files.count_decisions(plan.root, chat, rule.bus)
-
-        def decide(before: int | None) -> int | None:
-            verdict = pythia.checkpoint(pythia.Count(found.count, before), rule.every)
-            if verdict.fire:
-                # Before the bucket is written: what can't be published is tried again at the next look.
-                self._checkpoint(rule, found.count)
-            return verdict.bucket
-
-        pythia_files.change_bucket(plan.root, decide)
-
-    def _checkpoint(self, rule: PythiaRule, decisions: int) -> None:
         who = f"@{rule.agent} from {SIDECAR}: " if rule.agent else ""
-        payload = f"{who}Decision count: {decisions}. Please assess where the team stands."
-        name = Bus(rule.bus).publish(SIDECAR, CHECKPOINT, Priority.HIGH, payload, dedup_window=0)
-        self._tell("pythia checkpoint", decisions=decisions, event=name)
+        payload = f"{who}Decision count: {found.count}. Please assess where the team stands."
+
+        def decide(before: int | None) -> tuple[int | None, str | None]:
+            verdict = pythia.checkpoint(pythia.Count(found.count, before), rule.every)
+            return verdict.bucket, payload if verdict.fire else None
+
+        for name in pythia_files.advance(plan.root, Bus(rule.bus), decide):
+            self._tell("pythia checkpoint", decisions=found.count, event=name)
+
+
+def _news(chat: Chat, last: float | None) -> int:
+    """How many messages by others are newer than the last standup."""
+    since = last or 0.0
+    return sum(1 for m in chat.messages() if m.handle != SIDECAR and m.at > since)

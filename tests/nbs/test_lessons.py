@@ -233,25 +233,26 @@ def test_l63_that_only_a_machine_has_posted_is_told_by_author_without_moving_a_c
     assert chat.cursor("bo") == -1
 
 
-def test_l66_shared_state_is_looked_at_again_under_its_lock(tmp_path: Path) -> None:
+def test_l66_shared_state_is_looked_at_again_under_its_lock(tmp_path: Path, bus: Bus) -> None:
     seen: list[int | None] = []
 
-    def decide(last: int | None) -> int | None:
+    def decide(last: int | None) -> tuple[int | None, str | None]:
         seen.append(last)
-        return 1 if last is None else None
+        return (1, "look") if last is None else (None, None)
 
-    assert [pythia_files.change_bucket(str(tmp_path), decide) for _ in range(3)] == [True, False, False]
+    assert [len(pythia_files.advance(str(tmp_path), bus, decide)) for _ in range(3)] == [1, 0, 0]
     assert seen == [None, 1, 1]
 
 
 def test_l66_one_standup_for_any_number_of_sidecars(chat: Chat) -> None:
-    assert [standup_file.take_turn(chat.path, 5000.0 + n, 900.0) for n in range(5)] == [True, *[False] * 4]
+    held = [standup_file.hold(Chat(chat.path), "sidecar", "check in", 5000.0 + n, 900.0) for n in range(5)]
+    assert held == [True, *[False] * 4]
 
 
-def test_l67_the_last_bucket_outlives_a_restart_and_may_be_set_lower(tmp_path: Path) -> None:
-    pythia_files.change_bucket(str(tmp_path), lambda last: 7)
+def test_l67_the_last_bucket_outlives_a_restart_and_may_be_set_lower(tmp_path: Path, bus: Bus) -> None:
+    pythia_files.advance(str(tmp_path), bus, lambda last: (7, None))
     assert pythia_files.last_bucket(str(tmp_path)) == 7
-    assert pythia_files.change_bucket(str(tmp_path), lambda last: 2)
+    pythia_files.advance(str(tmp_path), bus, lambda last: (2, None))
     assert pythia_files.last_bucket(str(tmp_path)) == 2
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nbs_fleet.nbs import presence, pythia_files, standup_file
+from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.presence import CollisionError, Session
 
@@ -138,11 +139,19 @@ def test_the_end_of_a_client_takes_its_own_metadata_away_and_no_other_s(root: Pa
     assert not (root / ".nbs" / "sessions" / "ana.json").exists()
 
 
-def test_one_of_many_takes_the_turn_to_post_a_standup(chat: Chat) -> None:
+def last_standup(chat: Chat) -> float | None:
+    return standup_file.last_standup(chat, "sidecar", "check in")
+
+
+def hold(chat: Chat, now: float) -> bool:
+    return standup_file.hold(chat, "sidecar", "check in", now, 900.0)
+
+
+def test_one_of_many_posts_a_standup(chat: Chat) -> None:
     taken: list[int] = []
 
     def attempt(n: int) -> None:
-        if standup_file.take_turn(chat.path, 1000.0, 900.0):
+        if hold(Chat(chat.path), 1000.0):
             taken.append(n)
 
     threads = [threading.Thread(target=attempt, args=(n,)) for n in range(6)]
@@ -151,21 +160,22 @@ def test_one_of_many_takes_the_turn_to_post_a_standup(chat: Chat) -> None:
     for thread in threads:
         thread.join(20)
     assert len(taken) == 1
-    assert standup_file.last_standup(chat.path) == 1000.0
-    assert not standup_file.take_turn(chat.path, 1899.0, 900.0)
-    assert standup_file.take_turn(chat.path, 1900.0, 900.0)
+    assert last_standup(chat) == 1000.0
+    assert not hold(chat, 1899.0)
+    assert hold(chat, 1900.0)
     assert Path(f"{chat.path}.standup-ts").read_text() == "1900\n"
+    assert [(m.handle, m.at) for m in chat.messages()] == [("sidecar", 1000), ("sidecar", 1900)]
 
 
 def test_a_standup_of_the_nbs_tools_counts_and_nonsense_does_not(chat: Chat) -> None:
     path = Path(standup_file.standup_path(chat.path))
     path.write_text("1777626000")
-    assert standup_file.last_standup(chat.path) == 1_777_626_000.0
-    assert not standup_file.take_turn(chat.path, 1_777_626_100.0, 900.0)
-    assert standup_file.take_turn(chat.path, 1_777_625_000.0, 900.0)  # the clock was set back
+    assert last_standup(chat) == 1_777_626_000.0
+    assert not hold(chat, 1_777_626_100.0)
+    assert hold(chat, 1_777_625_000.0)  # the clock was set back
     for text in ("", "soon", "-4"):
         path.write_text(text)
-        assert standup_file.last_standup(chat.path) is None
+        assert last_standup(chat) is None
 
 
 def test_decisions_are_counted_in_the_log_of_the_right_chat(root: Path) -> None:
@@ -201,17 +211,24 @@ def test_pythia_s_interval_comes_from_the_bus_configuration(root: Path) -> None:
 
 def test_the_last_bucket_is_shared_and_changed_by_one_only(root: Path) -> None:
     assert pythia_files.last_bucket(str(root)) is None
-    won: list[bool] = []
+    bus = Bus(str(root / ".nbs" / "events"))
+    Path(bus.folder).mkdir()
+    won: list[tuple[str, ...]] = []
 
     def attempt() -> None:
-        won.append(pythia_files.change_bucket(str(root), lambda last: 3 if last is None or last < 3 else None))
+        won.append(
+            pythia_files.advance(
+                str(root), Bus(bus.folder), lambda last: (3, "look") if last is None or last < 3 else (None, None)
+            )
+        )
 
     threads = [threading.Thread(target=attempt) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    assert sorted(won) == [False] * 5 + [True]
-    assert pythia_files.last_bucket(str(root)) == 3
-    assert pythia_files.change_bucket(str(root), lambda last: 1)
+    assert sorted(len(names) for names in won) == [0] * 5 + [1]
+    (event,) = bus.pending().events
+    assert (event.source, event.type, event.priority, event.payload) == ("sidecar", "pythia-checkpoint", "high", "look")
+    assert pythia_files.advance(str(root), bus, lambda last: (1, None)) == ()
     assert Path(pythia_files.bucket_path(str(root))).read_text() == "1\n"

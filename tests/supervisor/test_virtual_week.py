@@ -40,8 +40,8 @@ class World:
 
     def __init__(self, root: Path) -> None:
         self.root, self.now = root, BEGAN
-        for name in ("chat", "events/processed", "scribe"):
-            (root / ".nbs" / name).mkdir(parents=True, exist_ok=True)
+        for name in (".nbs/chat", ".nbs/events/processed", ".nbs/scribe", "run"):
+            (root / name).mkdir(parents=True, exist_ok=True)
         path = str(root / ".nbs" / "chat" / "live.chat")
         self.bus = Bus(str(root / ".nbs" / "events"))
         self.chat = Chat(path, clock=lambda: self.now)
@@ -63,7 +63,7 @@ class World:
         """A new one, and what it tells."""
         told: list[str] = []
         made = Clockwork(cast("Watcher", None), lambda: False, lambda what, **_: told.append(what))
-        made.plan = self.plan
+        made.begin(self.plan)
         return made, told
 
 
@@ -202,8 +202,9 @@ def test_one_checkpoint_per_bucket_across_restarts_archives_and_prunings(world: 
     assert any(after < before for before, after in pairwise(seen))
 
 
+@pytest.mark.parametrize("what", ["prepare", "release"])
 def test_a_checkpoint_that_can_not_be_published_is_published_at_the_next_look(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     made, told = world.sidecar()
     world.log.touch()
@@ -214,9 +215,10 @@ def test_a_checkpoint_that_can_not_be_published_is_published_at_the_next_look(
         raise NbsFileError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Bus, "publish", full)
+        patch.setattr(Bus, what, full)
         with pytest.raises(NbsFileError):
             made.count()
+    assert told == []
     made.count()
     made.count()
     assert told == ["pythia checkpoint"]
@@ -255,5 +257,5 @@ def test_processes_that_race_post_one_standup_per_interval_and_one_checkpoint_pe
         racer.join(60)
     assert [racer.exitcode for racer in racers] == [0] * SIDECARS
     assert sum(m.handle == "sidecar" for m in world.chat.messages()) == ROUNDS
-    checkpoints = [name for name in os.listdir(world.bus.folder) if clockwork.CHECKPOINT in name]
+    checkpoints = [name for name in os.listdir(world.bus.folder) if pythia_files.CHECKPOINT in name]
     assert len(checkpoints) == ROUNDS
