@@ -84,7 +84,8 @@ class Facts(Struct, frozen=True):
 class Launch(Struct, frozen=True):
     """How to start a client: argv (with PROMPT as a mark), variables to add and drop, files to write (path -> text).
 
-    `dropped` names what the team file asked for and this client doesn't know, for a remark to the person.
+    `dropped` names what the team file asked for and this client doesn't know, or what would displace the fleet's own,
+    for a remark to the person.
     """
 
     argv: tuple[str, ...]

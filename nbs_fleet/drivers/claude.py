@@ -115,11 +115,13 @@ class Claude(Plain):
             # Skips the trust dialog and nothing else, without a write to the person's own files (measured).
             env["CLAUDE_CODE_SANDBOXED"] = "1"
         given = facts.agent.env
+        args, dropped = claude_settings.without_settings(facts.agent.args)
         return Launch(
-            argv=(*self.command(facts), *self.flags(facts), *facts.agent.args, *prompt_argv(facts)),
+            argv=(*self.command(facts), *self.flags(facts), *args, *prompt_argv(facts)),
             env={key: value for key, value in env.items() if key not in given},
             unset=tuple(key for key in SESSION_MARKS if key not in given),
             files=claude_hooks.files(facts, claude_hooks.CLAUDE),
+            dropped=dropped,
         )
 
     def command(self, facts: Facts) -> tuple[str, ...]:

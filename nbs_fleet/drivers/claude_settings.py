@@ -37,3 +37,24 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         below = result.get(key)
         result[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return result
+
+
+def without_settings(args: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """An agent's own arguments without `--settings VALUE`, and what was left out.
+
+    A second file beside ours may take its place, and with it our hooks would be gone. Only flags count: what follows
+    `--` is text.
+    """
+    kept: list[str] = []
+    left: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            kept += [word, *words]
+        elif word == "--settings":
+            left.append(" ".join((word, *(value for value in [next(words, "")] if value))))
+        elif word.startswith("--settings="):
+            left.append(word)
+        else:
+            kept.append(word)
+    return tuple(kept), tuple(left)

@@ -151,7 +151,8 @@ class Claudeless(Plain):
                 dropped.append(f"--permission-mode {agent.permission_mode}")
         if agent.skills:
             dropped.append("skills")
-        known, unknown = known_args(agent.args)
+        args, ours = claude_settings.without_settings(agent.args)
+        known, unknown = known_args(args)
         config = self.config_dir(facts)
         own = {} if _names_config(facts) else {"CLAUDELESS_CONFIG_DIR": config, "CLAUDE_CONFIG_DIR": config}
         return Launch(
@@ -159,7 +160,7 @@ class Claudeless(Plain):
             env=own,
             unset=tuple(key for key in (*SESSION_MARKS, *CONFIG_KEYS) if key not in agent.env and key not in own),
             files=claude_hooks.files(facts, claude_hooks.CLAUDELESS),
-            dropped=(*dropped, *unknown),
+            dropped=(*dropped, *ours, *unknown),
         )
 
     def config_dir(self, facts: Facts) -> str:

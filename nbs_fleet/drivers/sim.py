@@ -34,7 +34,7 @@ class Sim(Claude):
         if "CLAUDE_CONFIG_DIR" in facts.agent.env:
             return base
         env = {**base.env, "CLAUDE_CONFIG_DIR": self.config_dir(facts)}
-        return Launch(argv=base.argv, env=env, unset=base.unset, files=base.files)
+        return Launch(argv=base.argv, env=env, unset=base.unset, files=base.files, dropped=base.dropped)
 
     def config_dir(self, facts: Facts) -> str:
         """A person's own CLAUDE_CONFIG_DIR in the inherited environment is not for a simulator."""

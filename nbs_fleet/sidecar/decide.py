@@ -32,7 +32,7 @@ from nbs_fleet.sidecar.actions import (
 )
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
-from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
+from nbs_fleet.sidecar.weigh import COMMAND_LAG, blocked_kind, evidence, submitted, weigh
 from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
@@ -41,14 +41,14 @@ ANSWER_LIMIT = 3
 ANSWER_PAUSE = 3.0
 """Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
 
-COMMAND_LAG = 0.5
-"""Seconds after a command until its client's answer is in the transcript: some five times what was measured."""
-
 HOOK_SECONDS = 12.0
 """A dialog that a hook answers by policy is left to it for so long: more than the client waits for its hook."""
 
 HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
 """The dialogs that hooks answer, where the client lets them."""
+
+SUBMITTED = "a prompt was just submitted"
+"""Why a client that looks idle is reported busy."""
 
 Step = tuple[Mind, tuple[Action, ...]]
 
@@ -209,7 +209,12 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     if mind.file is None and not mind.screen_at:
         return mind, ()
     reading, source = weigh(mind)
+    worked = mind.report.state is AgentState.BUSY and not mind.presumed
     acknowledged = mind.acknowledged or reading.state in (AgentState.BUSY, AgentState.COMPACTING)
+    presumed = reading.state is AgentState.IDLE and submitted(mind, now) is not None
+    if presumed:
+        reading, source = replace(reading, state=AgentState.BUSY, detail=SUBMITTED), None
+    mind = replace(mind, presumed=presumed)
     # The state file can't tell a client that nobody is logged in to from an idle one: the screen must have its say.
     looked = mind.screen_at > 0 and not mind.looking
     prompted = acknowledged or not mind.watching.expects_prompt
@@ -244,12 +249,19 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         words=needy.words(mind, state),
     )
     mind = replace(mind, acknowledged=acknowledged)
-    if mind.file is not None and mind.report.state is AgentState.IDLE and state is AgentState.BUSY:
+    if mind.file is not None and _begins(mind.report.state, state, worked=worked, presumed=presumed):
         # A new turn: what was signalled in an earlier one is over.
         mind, report = replace(mind, signal=None, signal_text=""), replace(report, signal=None, signal_text="")
     if _told(report) == _told(mind.report):
         return mind, ()
     return replace(mind, report=report), (report,)
+
+
+def _begins(before: AgentState, state: AgentState, *, worked: bool, presumed: bool) -> bool:
+    """Whether a turn begins: the client itself says that it works, and was idle or only presumed to work before."""
+    if state is not AgentState.BUSY or presumed:
+        return False
+    return before is AgentState.IDLE or (before is AgentState.BUSY and not worked)
 
 
 def _detail(mind: Mind, reading: Reading, state: AgentState) -> str:
@@ -323,11 +335,12 @@ def _skill_lost(mind: Mind, now: Moment) -> bool:
 
 def _act(mind: Mind, now: Moment) -> Step:
     """Messages on their way and the remedies for being stuck; nothing while paused."""
+    begun = submitted(mind, now) if mind.presumed else None
     if mind.paused:
-        return replace(mind, wake_at=None), ()
+        return replace(mind, wake_at=begun), ()
     report = mind.report
     view = delivery.View(
-        AgentState.BUSY if submitting(mind, now) else report.state,
+        report.state,
         ready=report.ready,
         draft=report.blocked is BlockedKind.DRAFT,
         quiet=max(0.0, now.wall - report.since),
@@ -340,14 +353,13 @@ def _act(mind: Mind, now: Moment) -> Step:
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
     asked = mind.asked_at + HOOK_SECONDS if mind.asked else None
-    submitted = now.mono + mind.hook_at + HOOK_LEAD - now.wall if submitting(mind, now) else None
     wakes = (
         delivery.wake(post, view, now.mono),
         stuck.due,
         notices.wake(noticed, desk, rules, now.mono),
         answered,
         asked,
-        submitted,
+        begun,
         None if mind.commanded is None else mind.commanded + COMMAND_LAG,
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
@@ -363,7 +375,7 @@ def _scene(mind: Mind, now: Moment) -> recovery.Scene:
         until = now.mono + (failure.until - now.wall)
     error: ErrorKind | None = failure.kind if failure is not None else None
     return recovery.Scene(
-        state=mind.report.state,
+        state=AgentState.IDLE if mind.presumed else mind.report.state,
         ready=mind.report.ready,
         size=mind.size,
         error=error,

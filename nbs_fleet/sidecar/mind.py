@@ -55,6 +55,8 @@ class Mind(Struct, frozen=True):
     answered: tuple[str, ...] = ()
     commanded: float | None = None
     """When the client took a command (monotonic), until what it says of it has been read."""
+    presumed: bool = False
+    """It is reported busy only because it was just given something to do."""
     fault: str = ""
     paused: bool = False
     report: Report = Report(AgentState.STARTING, 0.0, ready=False)

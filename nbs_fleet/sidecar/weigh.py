@@ -7,9 +7,16 @@ from msgspec.structs import replace
 from nbs_fleet.drivers.base import Reading
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Moment, Source
 from nbs_fleet.sidecar.mind import SILENT, Mind
+from nbs_fleet.sidecar.parcels import Parcel
 
 BLOCKING_ERRORS = (ErrorKind.AUTHENTICATION,)
 LIMITING_ERRORS = (ErrorKind.RATE_LIMIT, ErrorKind.BILLING)
+
+COMMAND_LAG = 0.5
+"""Seconds after a command until its client's answer is in the transcript: some five times what was measured."""
+
+SUBMIT_SECONDS = 3.0
+"""How long a client may take to show that it works on what it was given: more than a second's flicker and a look."""
 
 HOOK_LEAD = 2.0
 """Seconds by which a hook may be older than the state file it explains: they are written side by side."""
@@ -64,12 +71,29 @@ def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
     return own, Source.STATE_FILE
 
 
-def submitting(mind: Mind, now: Moment) -> bool:
-    """A prompt was submitted, and the state file does not say so yet: a client that looks idle and is not."""
-    if mind.hook is None or mind.hook.event != "UserPromptSubmit" or mind.file is None:
-        return False
-    late = now.wall >= mind.hook_at + HOOK_LEAD
-    return mind.file.reading.state is AgentState.IDLE and _told(mind) < mind.hook_at and not late
+def submitted(mind: Mind, now: Moment) -> float | None:
+    """Until when (monotonic) a client that looks idle counts as busy: it was given a prompt and shows nothing of it yet.
+
+    None: it was given none, or has shown something since, or had its time to.
+    """
+    ends = [p.since + SUBMIT_SECONDS for p in mind.post.parcels if _under_way(p) and not _shown(mind, p.since, now)]
+    news = mind.hook
+    if news is not None and news.event == "UserPromptSubmit" and (mind.file is None or _told(mind) < mind.hook_at):
+        ends.append(now.mono + mind.hook_at + HOOK_LEAD - now.wall)
+    if mind.commanded is not None and not _shown(mind, mind.commanded, now):
+        ends.append(mind.commanded + COMMAND_LAG)
+    end = max(ends, default=now.mono)
+    return end if end > now.mono else None
+
+
+def _under_way(parcel: Parcel) -> bool:
+    """Enter was pressed on it, or this client took it out of its mail."""
+    return parcel.typed or bool(parcel.heard) or (parcel.place == "claimed" and not parcel.orphan)
+
+
+def _shown(mind: Mind, since: float, now: Moment) -> bool:
+    """Whether the client's own word is newer than that monotonic second; a screen may just not be redrawn."""
+    return mind.file is not None and _told(mind) >= now.wall - (now.mono - since)
 
 
 def _told(mind: Mind) -> float:

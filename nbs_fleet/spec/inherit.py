@@ -20,6 +20,8 @@ DEFAULT_DRIVER = "claude"
 _TEAM_KEYS = frozenset(CommonFile.model_fields)
 _ROLE_KEYS = frozenset(RoleFile.model_fields)
 _OF_A_DRIVER = ("command", "args", "model", "permission_mode")
+_TAKES_SETTINGS = ("claude", "claudeless", "sim")
+"""Drivers that give their client a settings file."""
 _MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 
@@ -119,3 +121,16 @@ def check_agents(tree: Map, names: Names, override: str | None, problems: Proble
             if near is not None:
                 text = f"{quoted(mode.text)} is no mode that is known here; did you mean {quoted(near)}?"
                 problems.warn(mode.mark, (*path, "permission_mode"), text)
+        args = section.get("args")
+        driver = override or text_of(section.get("driver")) or team
+        if driver in _TAKES_SETTINGS and isinstance(args, Seq):
+            _warn_of_settings(args, (*path, "args"), problems)
+
+
+def _warn_of_settings(args: Seq, path: Path, problems: Problems) -> None:
+    """A second settings file would take the place of the fleet's own."""
+    for item in args.items:
+        if (text_of(item) or "").partition("=")[0] == "--settings":
+            problems.warn(
+                item.mark, path, "--settings is the fleet's own and left out here; put its keys below settings"
+            )

@@ -91,7 +91,10 @@ class Starter:
         launch = driver.launch(facts)
         if launch.dropped:
             Story(paths.story).tell(
-                time.time(), "flags dropped", flags=launch.dropped, why="the client knows none such"
+                time.time(),
+                "flags dropped",
+                flags=launch.dropped,
+                why="the client knows none such, or they are the fleet's own",
             )
         skills.deploy(paths.skills, driver.skills_dir(facts), agent.skills)
         settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)

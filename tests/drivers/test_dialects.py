@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbs_fleet.drivers.base import PROMPT, Launch
+from nbs_fleet.drivers.base import PROMPT, Driver, Launch
 from nbs_fleet.drivers.claude import Claude
 from nbs_fleet.drivers.claudeless import FLAGS, Claudeless, known_args
 from nbs_fleet.drivers.sim import Sim
@@ -36,6 +36,22 @@ def test_flags_that_claudeless_does_not_know_are_left_out_and_named() -> None:
     launch = claudeless(args=args, permission_mode="auto")
     assert launch.argv[-3:] == ("--scenario", "/s.toml", "--verbose")
     assert launch.dropped == ("--permission-mode auto", "--effort", "high", "--max-turns=3")
+
+
+@pytest.mark.parametrize("driver", [Claude(), Claudeless(), Sim()], ids=lambda d: d.name)
+def test_no_argument_of_an_agent_takes_the_place_of_our_settings(driver: Driver) -> None:
+    launch = driver.launch(make_facts(args=("--settings", "/mine.json", "--verbose", "--settings={}")))
+    assert launch.dropped == ("--settings /mine.json", "--settings={}")
+    own = launch.argv.index("--settings")
+    assert launch.argv[own + 1] == "/state/review/agents/bo-1/settings.json"
+    assert launch.argv[own + 2 :].count("--settings") == 0
+    assert launch.argv[-1] == "--verbose"
+
+
+def test_words_after_the_end_of_flags_are_text_and_no_settings() -> None:
+    args = ("--verbose", "--", "--settings", "as text")
+    launch = Claude().launch(make_facts(args=args, has_prompt=True))
+    assert (launch.argv[-5:], launch.dropped) == ((*args, PROMPT), ())
 
 
 @given(st.lists(st.sampled_from([*sorted(FLAGS)[:5], "--effort", "--worktree", "value", "a b"]), max_size=8))

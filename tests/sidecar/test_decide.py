@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Moment, Priority, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Message, Moment, Priority, Source
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -15,6 +16,7 @@ from nbs_fleet.sidecar.actions import (
     Flickered,
     HookSeen,
     Look,
+    Paused,
     Press,
     Pressed,
     ReadTranscript,
@@ -28,11 +30,12 @@ from nbs_fleet.sidecar.actions import (
     TranscriptSeen,
     WaitingSeen,
 )
-from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, decide
-from nbs_fleet.sidecar.delivery import Counted
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED, decide
+from nbs_fleet.sidecar.delivery import Counted, Typed
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS
 
 CAN = Capabilities(state_file=True, title=True)
 IDLE = Reading(AgentState.IDLE)
@@ -113,6 +116,70 @@ def test_a_state_file_that_is_newer_than_the_screen_wins() -> None:
     run = Run()
     run.tell(ScreenSeen(BUSY), file(IDLE))
     assert run.report.state is AgentState.IDLE
+
+
+MESSAGE = Message("d-1-x", "ana", "bo", "hello", 0.0)
+
+
+def typed(run: Run) -> list[Action]:
+    """A message is typed into an idle client."""
+    run.tell(file(IDLE), ScreenSeen(IDLE), Counted(((MESSAGE, "queue"),)))
+    return run.tell(Typed(MESSAGE.id, "sent"))
+
+
+def test_a_client_that_was_just_given_a_prompt_is_busy_before_it_shows_anything() -> None:
+    run = Run()
+    typed(run)
+    assert (run.report.state, run.report.detail) == (AgentState.BUSY, SUBMITTED)
+    run.tell(ScreenSeen(IDLE))
+    assert run.report.state is AgentState.BUSY
+
+
+def test_a_client_that_shows_nothing_of_a_prompt_is_idle_again_in_time() -> None:
+    run = Run()
+    typed(run)
+    assert run.mind.wake_at == pytest.approx(run.now + SUBMIT_SECONDS)
+    run.tell(Ticked(), after=SUBMIT_SECONDS)
+    assert run.report.state is AgentState.IDLE
+
+
+def test_it_becomes_idle_in_time_while_paused_too() -> None:
+    run = Run()
+    typed(run)
+    run.tell(Paused(paused=True))
+    assert run.mind.wake_at is not None
+    run.tell(Ticked(), after=SUBMIT_SECONDS)
+    assert run.report.state is AgentState.IDLE
+
+
+def test_a_turn_shorter_than_the_time_a_client_has_ends_with_its_own_word() -> None:
+    run = Run()
+    typed(run)
+    run.tell(file(BUSY))
+    run.tell(StateFileSeen(StateFile(1, 1, "s", IDLE, at=run.now + 0.1)))
+    assert run.report.state is AgentState.IDLE
+
+
+def test_what_was_signalled_is_over_when_the_turn_begins_not_when_it_is_asked_for() -> None:
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(IDLE), Signalled("complete"))
+    typed(run)
+    assert run.report.signal == "complete"
+    run.tell(file(BUSY))
+    assert run.report.signal is None
+
+
+def test_nobody_is_noticed_between_a_prompt_and_the_first_sign_of_it() -> None:
+    rules = NoticeRules(startup_grace=0.0, cooldown=0.0)
+    run = Run()
+    run.mind = replace(run.mind, watching=replace(run.mind.watching, notices=rules))
+    run.tell(file(IDLE), ScreenSeen(IDLE))
+    news = HookNews("UserPromptSubmit", BUSY, prompt="a person's")
+    seen = run.tell(HookSeen(news, run.now), WaitingSeen(Waiting(pending=Pending((("task", 1),), names=("e",)))))
+    assert not [action for action in seen if isinstance(action, Notify)]
+    # Nothing came of it.
+    late = run.tell(Ticked(), Ticked(), after=HOOK_LEAD)
+    assert [action for action in late if isinstance(action, Notify)]
 
 
 def test_the_screen_says_which_dialog_the_state_file_means() -> None:

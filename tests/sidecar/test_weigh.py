@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Moment, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Message, Moment, Source
 from nbs_fleet.sidecar.mind import Mind, Watching
-from nbs_fleet.sidecar.weigh import HOOK_LEAD, blocked_kind, evidence, submitting, weigh
+from nbs_fleet.sidecar.parcels import Means, Parcel, Post
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS, blocked_kind, evidence, submitted, weigh
 
 S = AgentState
 K = BlockedKind
@@ -81,12 +82,34 @@ def test_a_waiting_state_file_is_explained_by_hook_or_screen(kind: BlockedKind) 
     assert blocked_kind(by_screen, weigh(by_screen)[0]) is kind
 
 
-def test_a_prompt_is_being_submitted_until_the_state_file_is_newer_or_silent_for_long() -> None:
-    mind = hook(file(Reading(S.IDLE), at=5), "UserPromptSubmit", Reading(S.BUSY), 10)
-    assert submitting(mind, Moment(10.1, 0.0))
-    assert not submitting(mind, Moment(10.0 + HOOK_LEAD, 0.0))
-    assert not submitting(file(Reading(S.IDLE), at=11, mind=mind), Moment(11.1, 0.0))
-    assert not submitting(hook(file(Reading(S.IDLE), at=5), "Stop", Reading(S.IDLE), 10), Moment(10.1, 0.0))
+@pytest.mark.parametrize("mind", [file(Reading(S.IDLE), at=5), screen(BARE, Reading(S.IDLE), 11)])
+def test_a_prompt_that_a_hook_told_of_is_under_way_until_its_client_shows_more_or_is_silent_for_long(
+    mind: Mind,
+) -> None:
+    asked = hook(mind, "UserPromptSubmit", Reading(S.BUSY), 10)
+    assert submitted(asked, Moment(10.1, 0.0)) == pytest.approx(HOOK_LEAD - 0.1)
+    assert submitted(asked, Moment(10.0 + HOOK_LEAD, 0.0)) is None
+    assert submitted(hook(mind, "Stop", Reading(S.IDLE), 10), Moment(10.1, 0.0)) is None
+    assert submitted(file(Reading(S.IDLE), at=11, mind=asked), Moment(11.1, 0.0)) is None
+
+
+UNDER_WAY = Parcel(Message("d-1-x", "ana", "bo", "hello", 0.0), since=10.0)
+
+
+@pytest.mark.parametrize("parcel", [replace(UNDER_WAY, typed=True), replace(UNDER_WAY, place="claimed")])
+def test_a_message_that_a_client_was_given_is_under_way_until_it_shows_something(parcel: Parcel) -> None:
+    mind = replace(file(Reading(S.IDLE), at=109), post=Post(Means(mail=True, stop_hook=True), (parcel,)))
+    assert submitted(mind, Moment(110.5, 10.5)) == 10.0 + SUBMIT_SECONDS
+    assert submitted(mind, Moment(113.0, 13.0)) is None
+    assert submitted(file(Reading(S.IDLE), at=110.2, mind=mind), Moment(110.5, 10.5)) is None
+
+
+@pytest.mark.parametrize(
+    "parcel", [UNDER_WAY, replace(UNDER_WAY, place="mail"), replace(UNDER_WAY, place="claimed", orphan=True)]
+)
+def test_a_message_that_waits_makes_nobody_busy(parcel: Parcel) -> None:
+    mind = replace(file(Reading(S.IDLE), at=109), post=Post(Means(mail=True, stop_hook=True), (parcel,)))
+    assert submitted(mind, Moment(110.5, 10.5)) is None
 
 
 def test_an_old_hook_does_not_explain_a_new_dialog() -> None:

@@ -140,6 +140,12 @@ def test_a_misspelt_permission_mode_is_warned_of(load: Load) -> None:
     )
 
 
+def test_a_second_settings_file_among_the_arguments_is_warned_of(load: Load) -> None:
+    text = TOP + "args: [--settings=x]\nagents:\n  - {handle: ana, args: [--verbose, --settings, x.json]}\n"
+    says = "--settings is the fleet's own and left out here; put its keys below settings"
+    assert load(text).warnings == (f"team.yaml:3:8: args: {says}", f"team.yaml:5:37: agents[0].args: {says}")
+
+
 def test_a_chat_with_too_many_members_for_the_nbs_tools_is_warned_of(load: Load) -> None:
     text = TOP + "chats: [live, {name: few, members: [a-1]}]\nagents: [{handle: a, count: 51}]\n"
     assert load(text).warnings == (
