@@ -6,8 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 FAR = -1e9
+CALLS = ("chat-query", "chat-interrupt")
+"""Events that a sidecar answers itself: no agent is told of them."""
 _UNREAD = re.compile(r"(\d+) unread in (\w+)(?: \(([^)]*)\))?")
 _EVENTS = re.compile(r"(\d+) events? \(([^)]*)\)")
+
+
+Summary = tuple[dict[str, tuple[int, set[str]]], int, set[str]]
+"""Per chat with unread messages how many and by whom; how many events, and their types."""
 
 
 @dataclass
@@ -65,7 +71,7 @@ class Model:
     def publish(self, name: str, kind: str, to: str | None, now: float, *, urgent: bool = False) -> None:
         """An event in the bus, for an agent or for nobody."""
         self.events[name] = (kind, to)
-        if to in self.people and kind not in ("chat-query", "chat-interrupt"):
+        if to in self.people and kind not in CALLS:
             self.people[to].items[name] = Item(now, urgent)
 
     def read_chat(self, handle: str, chat: str) -> int:
@@ -98,20 +104,21 @@ class Model:
             assert now >= person.last_notice + self.cooldown
         if why == "urgent":
             assert any(item.urgent for item in fresh)
-        assert said(summary) == self._expected(handle), summary
+        assert said(summary) == self.expected(handle), summary
         for item in person.items.values():
             item.covered = True
         person.last_notice = now
         person.notices += 1
 
-    def _expected(self, handle: str) -> tuple[dict[str, tuple[int, set[str]]], int, set[str]]:
+    def expected(self, handle: str) -> Summary:
+        """What a notice has to say now."""
         unread: dict[str, tuple[int, set[str]]] = {}
         for chat, senders in self.chats.items():
             others = [who for who in senders[self.people[handle].read.get(chat, 0) :] if who != handle]
             if handle in self.members[chat] and others:
                 unread[chat] = (len(others), set(list(dict.fromkeys(others))[:4]))
         mine = [self.events[name][0] for name in self.of(handle)]
-        kinds = [kind for kind in mine if kind not in ("chat-query", "chat-interrupt")]
+        kinds = [kind for kind in mine if kind not in CALLS]
         return unread, len(kinds), set(kinds)
 
     def due(self, handle: str) -> float | None:
@@ -134,7 +141,7 @@ class Model:
             assert due is None or now <= due + slack, f"{handle} was not told in time: {self.people[handle]}"
 
 
-def said(summary: str) -> tuple[dict[str, tuple[int, set[str]]], int, set[str]]:
+def said(summary: str) -> Summary:
     """What a summary says: per chat how many and by whom, how many events, and their types."""
     unread = {chat: (int(number), set(who.split(", "))) for number, chat, who in _UNREAD.findall(summary)}
     events = _EVENTS.search(summary)

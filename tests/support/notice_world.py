@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 from nbs_fleet.drivers.base import Capabilities, Dialog, Option, Reading, StateFile
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.model import AgentState, BlockedKind, Moment, Priority
-from nbs_fleet.nbs.bridge import publish_message
+from nbs_fleet.model import AgentState, BlockedKind, Moment
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.bus_format import Event as BusEvent
-from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.sidecar.actions import Event, Look, ScreenSeen, StateFileSeen, Ticked, WaitingSeen
 from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.delivery import Counted
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Waiting
 from nbs_fleet.supervisor.board import Board, Tray
-from tests.support.notice_model import Model, Person
+from tests.support.notice_model import CALLS, Model, Person
+from tests.support.notice_traffic import HANDLES, MEMBERS, Traffic
 
-HANDLES = ("ana", "bo", "cy", "di", "ana2")
-MEMBERS = {"live": HANDLES, "side": ("ana", "bo", "ana2")}
-STRANGERS = ("maria", "sidecar", "an", "team2")
 RULES = NoticeRules(startup_grace=5.0, cooldown=15.0)
 SLACK = 0.2
 """Seconds a notice may come late: the pause in which a message and its mention become one notice."""
@@ -38,8 +33,6 @@ READINGS = {
         dialog=Dialog(BlockedKind.PERMISSION, "may I?", (Option("Yes", "1"), Option("No", "2")), 0),
     ),
 }
-DISTRACTIONS = ("", "mail x@bo.example", "look, ana", "from sidecar: all is well", "a#b@c", "@an", "@nobody hi")
-"""Text that calls nobody of the team."""
 
 
 class Still(Watcher):
@@ -68,18 +61,13 @@ class World:
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)  # repeatable, not secret
         self.now = 1_777_626_000.0
-        self.steps = self.published = 0
-        (folder / "chat").mkdir()
-        (folder / "events").mkdir()
+        self.steps = 0
         self.model = Model(MEMBERS, RULES.startup_grace, RULES.cooldown)
-        self.bus = Bus(str(folder / "events"), clock=self.clock)
-        self.chats: dict[str, Chat] = {}
+        self.traffic = Traffic(
+            folder, self.model, chance=self.random, clock=lambda: self.now, marks=("", "", "", "!", "?")
+        )
         self.called: list[tuple[str, str]] = []
         """Queries and interrupts: (whom, the event)."""
-        for name in MEMBERS:
-            self.chats[name] = Chat(str(folder / "chat" / f"{name}.chat"), clock=self.clock)
-            self.chats[name].create()
-            self.model.chats[name] = []
         self.board = QuietBoard(
             Still(), tell=self._waits, problem=self._problem, roster=lambda: HANDLES, calls=self._calls
         )
@@ -88,13 +76,9 @@ class World:
         for handle in HANDLES:
             mine = {name: 0 for name, people in MEMBERS.items() if handle in people}
             self.model.people[handle] = Person(idle_since=self.now, began=self.now, read=mine)
-            paths = tuple(self.chats[name].path for name in mine)
-            self.board.assign(handle, Tray(paths, (self.bus.folder,)))
+            paths = tuple(self.traffic.chats[name].path for name in mine)
+            self.board.assign(handle, Tray(paths, (self.traffic.bus.folder,)))
             self.turn(handle, "idle")
-
-    def clock(self) -> float:
-        """The wall clock of this world."""
-        return self.now
 
     # -- what the real code says
 
@@ -108,7 +92,7 @@ class World:
     def _calls(self, handle: str, _bus: Bus, events: tuple[BusEvent, ...]) -> None:
         for event in events:
             assert self.model.events[event.name][1] == handle, f"{handle} is given {event}"
-            if event.type in ("chat-query", "chat-interrupt") and (handle, event.name) not in self.called:
+            if event.type in CALLS and (handle, event.name) not in self.called:
                 self.called.append((handle, event.name))
 
     def tell(self, handle: str, event: Event) -> None:
@@ -149,79 +133,12 @@ class World:
         self.now = end
         self.model.check(self.now, SLACK)
 
-    def post(self, chat: str, sender: str) -> None:
-        """A message in a chat, which may call some; and the events that follow from it."""
-        calls = {
-            h: self.random.choice(("", "", "", "!", "?"))
-            for h in self.random.sample(HANDLES, self.random.randint(0, 2))
-        }
-        if self.random.random() < 0.1:
-            calls = dict.fromkeys(HANDLES, "")
-            words = ["@team"]
-        else:
-            words = [f"@{handle}{mark}" for handle, mark in calls.items()]
-        words.insert(self.random.randint(0, len(words)), self.random.choice(DISTRACTIONS))
-        text = f"{self.steps} " + " and ".join(words)
-        self.chats[chat].send(sender, text)
-        self.model.post(chat, sender, self.now)
-        before = set(os.listdir(self.bus.folder))
-        assert publish_message(self.chats[chat].path, sender, text, HANDLES) == ()
-        wanted = {handle: mark for handle, mark in calls.items() if handle != sender}
-        for name in sorted(set(os.listdir(self.bus.folder)) - before - {"processed"}):
-            self._follow(name, sender, wanted)
-        assert not {h for h in wanted if h in HANDLES}, f"not called: {wanted}"
-
-    def _follow(self, name: str, sender: str, wanted: dict[str, str]) -> None:
-        """Book one event of the bridge."""
-        kind = next(
-            k for k in ("chat-message", "chat-mention", "chat-query", "chat-interrupt") if f"nbs-chat-{k}-" in name
-        )
-        to = None
-        if kind != "chat-message":
-            payload = (Path(self.bus.folder) / name).read_text().partition("payload: |\n  @")[2]
-            to = payload.partition(" from ")[0]
-            if to in HANDLES:
-                mark = wanted.pop(to)
-                assert kind == {"": "chat-mention", "?": "chat-query", "!": "chat-interrupt"}[mark]
-        self.model.publish(name, kind, to, self.now, urgent=kind == "chat-mention" and sender != "sidecar")
-
-    def publish(self) -> None:
-        """An event by hand: for an agent, for somebody else, or for nobody; sometimes by a writer who was slow."""
-        to = self.random.choice((*HANDLES, *HANDLES, "nobody", "ana3", None))
-        priority = self.random.choice(list(Priority))
-        text = "@ana is quoted here" if to is None else f"@{to} and not @bo"
-        payload = f"about {text}" if to is None else text
-        kind = self.random.choice(("task-complete", "build-failed", "human-input"))
-        now, late = self.now, self.random.choice((0.0, 0.0, 0.0, 40.0))
-        self.now -= late
-        name = self.bus.publish(self.random.choice((*HANDLES, "ci")), kind, priority, payload, dedup_window=0)
-        self.now = now
-        assert name is not None
-        self.published += 1
-        urgent = priority is Priority.CRITICAL or kind == "human-input"
-        self.model.publish(name, kind, to, self.now, urgent=urgent)
-
-    def work(self, handle: str) -> None:
-        """A busy agent reads a chat, or acknowledges some events of its own."""
-        if self.random.random() < 0.5:
-            mine = self.random.choice([name for name, people in MEMBERS.items() if handle in people])
-            found = self.chats[mine].read(unread=handle)
-            self.chats[mine].mark_read(handle, found)
-            assert len(found.messages) == self.model.read_chat(handle, mine)
-            return
-        mine_now = self.model.of(handle)
-        for name in self.random.sample(mine_now, self.random.randint(0, len(mine_now))):
-            self.bus.ack(name)
-            self.model.acknowledge(name)
-
     def tidy(self) -> None:
         """Somebody acknowledges what is for nobody here, and the sidecars what they answered."""
-        called = {name for _, name in self.called}
-        for name, (kind, to) in list(self.model.events.items()):
-            answered = kind in ("chat-query", "chat-interrupt") and name in called
-            if to not in HANDLES or answered:
-                self.bus.ack(name)
-                self.model.acknowledge(name)
+        self.traffic.tidy()
+        for _, name in self.called:
+            if name in self.model.events:
+                self.traffic.acknowledge(name)
 
     def step(self) -> None:
         """One thing happens, the board sees it, and some time goes by."""
@@ -229,16 +146,15 @@ class World:
         handle = self.random.choice(HANDLES)
         chance = self.random.random()
         if chance < 0.35:
-            chat = self.random.choice(tuple(MEMBERS))
-            self.post(chat, self.random.choice((*MEMBERS[chat], *STRANGERS)))
+            self.traffic.post()
         elif chance < 0.55:
-            self.publish()
+            self.traffic.publish()
         elif chance < 0.8:
             self.turn(handle, self.random.choice(("idle", "idle", "busy", "busy", "dialog", "compacting")))
         else:
             busy = [h for h in HANDLES if self.model.people[h].state == "busy"]
             for worker in busy:
-                self.work(worker)
+                self.traffic.work(worker)
         if self.steps % 20 == 0:
             self.tidy()
         self.board.look()
@@ -253,6 +169,5 @@ class World:
         for handle, person in self.model.people.items():
             assert all(item.covered for item in person.items.values()), handle
         self.tidy()
-        pending = {event.name for event in self.bus.pending().events}
-        assert pending == set(self.model.events)
+        self.traffic.untouched()
         assert all(to in HANDLES for _, to in self.model.events.values())
