@@ -342,7 +342,7 @@ def _act(mind: Mind, now: Moment) -> Step:
     view = delivery.View(
         report.state,
         ready=report.ready,
-        draft=report.blocked is BlockedKind.DRAFT,
+        draft=report.blocked is BlockedKind.DRAFT or delivery.is_left_behind(mind.post, mind.screen.draft),
         quiet=max(0.0, now.wall - report.since),
     )
     post, sent = delivery.dispatch(mind.post, view, now.mono)

@@ -99,6 +99,7 @@ __all__ = [
     "View",
     "dispatch",
     "find",
+    "is_left_behind",
     "receive",
     "rung_for",
     "wake",
@@ -232,6 +233,15 @@ def _may_type(means: Means, view: View, *, interrupt: bool, pasted: bool) -> boo
     if view.state is AgentState.IDLE or (view.draft and (means.stash or pasted)):
         return True
     return interrupt and view.state is AgentState.BUSY
+
+
+def is_left_behind(post: Post, draft: str | None) -> bool:
+    """Whether the text in the input box is a message of ours that came to be shown after it was given up.
+
+    No Enter was pressed on it, so it is no turn, however the client draws one.
+    """
+    tried = (p for p in post.parcels if p.pasted and not (p.typing or p.typed or p.heard))
+    return bool(draft) and any(str(draft).startswith(f"[nbs:{p.message.id}]") for p in tried)
 
 
 def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction, ...]]:

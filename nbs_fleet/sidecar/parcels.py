@@ -59,7 +59,7 @@ class View(Struct, frozen=True):
     state: AgentState
     ready: bool
     draft: bool = False
-    """A person's half-typed text is in the input box."""
+    """Text that nobody has submitted is in the input box: a person's, or ours from a try that was given up."""
     quiet: float = 0.0
     """Seconds for which it has been in this state."""
 

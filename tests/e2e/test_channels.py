@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,51 @@ import pytest
 from tests.support.fleet import Fleet, Json
 
 QUICK: Json = {"startup_grace": "500ms", "notify_cooldown": "500ms"}
+FREE: Json = {"permission_mode": "bypassPermissions", "dialogs": {"bypass": "accept"}}
+SAYS = {
+    "register": r"\nbs-register-chat .nbs/side.chat",
+    "unregister": r"\nbs-unregister-chat .nbs/side.chat",
+    "quote": r"as `\nbs-register-chat y` shows",
+}
+"""What an agent says when it is asked to, by a word for it."""
+DOES = {
+    "echo": r"echo '\nbs-register-chat .nbs/x.chat'",
+    "take-late": "nbs-fleet control register-chat .nbs/late.chat",
+    "read": "nbs-fleet chat read live",
+    "follow": "nbs-fleet control $(nbs-fleet chat read live | grep -o 'register-chat .*')",
+    "leave-late": "nbs-fleet control unregister-chat .nbs/late.chat",
+}
+"""Commands that an agent runs, likewise."""
+
+
+def wish(fleet: Fleet, *words: str) -> str:
+    """A prompt for which the client's model says and does these."""
+    if fleet.client.name == "claudeless":
+        return " and ".join(f"please {word}!" for word in words)
+    return " ".join(f"[[say {SAYS[word]}]]" if word in SAYS else f"[[bash {DOES[word]}]]" for word in words)
+
+
+def scripted(fleet: Fleet) -> Json:
+    """What a client has to be given so that its model follows a wish; of several, claudeless follows the first."""
+    if fleet.client.name != "claudeless":
+        return {}
+    rules: list[Json] = [
+        {"pattern": {"type": "contains", "text": f"please {word}!"}, "response": text} for word, text in SAYS.items()
+    ]
+    for word, command in DOES.items():
+        call = {"tool": "Bash", "input": {"command": command}}
+        rules.append(
+            {"pattern": {"type": "contains", "text": f"please {word}!"}, "response": {"text": "", "tool_calls": [call]}}
+        )
+    rules.append({"pattern": {"type": "any"}, "response": "ok"})
+    return {
+        "scenario": {"responses": rules, "tool_execution": {"mode": "live", "tools": {"Bash": {"auto_approve": True}}}}
+    }
 
 
 def talkers(fleet: Fleet, *handles: str, **keys: Any) -> None:
     """Agents that share the chat `live` and a bus, up and idle; `keys` are set at the top of the file."""
-    agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}") for handle in handles]
+    agents = [fleet.client.agent(handle, prompt_text=f"hello {handle}", **scripted(fleet)) for handle in handles]
     come_up(fleet, agents, chats=["live"], bus=[".nbs/events"], **keys)
 
 
@@ -54,28 +95,36 @@ def test_a_mention_wakes_whom_it_names_and_reaches_it(fleet: Fleet) -> None:
 
 @pytest.mark.clients("sim", "claude")
 def test_a_chat_that_the_agent_unregisters_is_watched_no_more_and_one_it_registers_is(fleet: Fleet) -> None:
+    own_lines_register(fleet)
+
+
+def own_lines_register(fleet: Fleet) -> None:
     talkers(fleet, "ana")
     other = fleet.root / ".nbs" / "side.chat"
     fleet.run("chat", "create", str(other))
-    fleet.run("send", "ana", r"[[say \nbs-register-chat .nbs/side.chat]]", "--wait")
+    fleet.run("send", "ana", wish(fleet, "register"), "--wait")
     fleet.until(lambda: str(other) in registry(fleet, "ana"), within=60, what="the chat is registered")
     fleet.run("chat", "send", str(other), "maria", "psst")
     fleet.until(lambda: unread(fleet, "ana").get("side") == 1, within=60, what="it is watched")
-    fleet.run("send", "ana", r"[[say \nbs-unregister-chat .nbs/side.chat]]", "--wait")
+    fleet.run("send", "ana", wish(fleet, "unregister"), "--wait")
     fleet.until(lambda: "side" not in unread(fleet, "ana"), within=60, what="it is watched no more")
 
 
 @pytest.mark.clients("sim", "claude")
 def test_ordinary_output_registers_nothing(fleet: Fleet) -> None:
+    ordinary_output(fleet)
+
+
+def ordinary_output(fleet: Fleet) -> None:
     talkers(fleet, "ana")
     before = registry(fleet, "ana")
-    fleet.run(
-        "send",
-        "ana",
-        r"[[bash echo '\nbs-register-chat .nbs/x.chat']] [[say as `\nbs-register-chat y` shows]]",
-        "--wait",
-    )
-    fleet.all_idle()
+    # claudeless does one thing in a turn.
+    for words in (("echo",), ("quote",)) if fleet.client.name == "claudeless" else (("echo", "quote"),):
+        fleet.run("send", "ana", wish(fleet, *words), "--wait")
+        fleet.all_idle()
+    session = fleet.agent("ana")["session_id"]
+    for said in (".nbs/x.chat", "nbs-register-chat y"):
+        fleet.until(lambda said=said: said in str(fleet.client.transcript(session)), what=f"{said} was said")  # type: ignore[misc]
     assert registry(fleet, "ana") == before
 
 
@@ -90,34 +139,51 @@ def test_the_control_inbox_is_obeyed_at_once_and_a_path_outside_is_refused(fleet
     assert any("passwd" in str(line) for line in fleet.told("ana", "control refused"))
 
 
+def pass_it_on(fleet: Fleet) -> None:
+    """One registers a chat that is not there yet, and another takes it over from what it reads in a chat."""
+    talkers(fleet, "ana", "bo", **FREE)
+    late = fleet.root / ".nbs" / "late.chat"
+    lives = fleet.pids()
+    fleet.run("send", "ana", wish(fleet, "take-late"), "--wait")
+    fleet.until(lambda: str(late) in registry(fleet, "ana"), within=60, what="it is registered")
+    fleet.run("chat", "create", str(late))
+    fleet.run("chat", "send", str(late), "maria", "psst")
+    fleet.until(lambda: unread(fleet, "ana").get("late") == 1, within=60, what="it is watched")
+    # Neither the words of another nor what a tool prints of them registers anything.
+    fleet.run("chat", "send", "live", "ana", "\\nbs-register-chat .nbs/late.chat")
+    fleet.run("send", "bo", wish(fleet, "read"), "--wait")
+    fleet.until(lambda: bool(noticed(fleet, "bo")), within=60, what="bo is noticed")
+    fleet.all_idle()
+    assert str(late) not in registry(fleet, "bo")
+    # What it read there and asks for itself does.
+    fleet.run("send", "bo", wish(fleet, "follow"))
+    fleet.until(lambda: unread(fleet, "bo").get("late") == 1, within=60, what="it is watched for bo")
+    fleet.run("send", "bo", wish(fleet, "leave-late"))
+    fleet.until(lambda: "late" not in unread(fleet, "bo"), within=60, what="it is watched no more")
+    fleet.run("chat", "send", str(late), "maria", "still there?")
+    fleet.until(lambda: unread(fleet, "ana").get("late") == 2, within=60, what="it is watched for ana")
+    assert "late" not in unread(fleet, "bo")
+    assert fleet.pids() == lives
+
+
 @pytest.mark.clients("sim")
 def test_what_is_made_after_the_start_is_watched_once_it_is_registered_and_can_be_passed_on_by_chat(
     fleet: Fleet,
 ) -> None:
-    talkers(fleet, "ana", "bo", permission_mode="bypassPermissions", dialogs={"bypass": "accept"})
-    late = fleet.root / ".nbs" / "late.chat"
-    lives = fleet.pids()
-    # A registration may come before its chat.
-    fleet.run("send", "ana", "[[bash nbs-fleet control register-chat .nbs/late.chat]]", "--wait")
-    fleet.until(lambda: str(late) in registry(fleet, "ana"), what="it is registered")
-    fleet.run("chat", "create", str(late))
-    fleet.run("chat", "send", str(late), "maria", "psst")
-    fleet.until(lambda: unread(fleet, "ana").get("late") == 1, what="it is watched")
-    # Neither the words of another nor what a tool prints of them registers anything.
-    fleet.run("chat", "send", "live", "ana", "\\nbs-register-chat .nbs/late.chat")
-    fleet.run("send", "bo", "[[bash nbs-fleet chat read live]]", "--wait")
-    fleet.until(lambda: bool(noticed(fleet, "bo")), what="bo is noticed")
-    fleet.all_idle()
-    assert str(late) not in registry(fleet, "bo")
-    # What it read there and asks for itself does.
-    fleet.run("send", "bo", "[[bash nbs-fleet control $(nbs-fleet chat read live | grep -o 'register-chat .*')]]")
-    fleet.until(lambda: unread(fleet, "bo").get("late") == 1, what="it is watched for bo")
-    fleet.run("send", "bo", "[[bash nbs-fleet control unregister-chat .nbs/late.chat]]")
-    fleet.until(lambda: "late" not in unread(fleet, "bo"), what="it is watched no more")
-    fleet.run("chat", "send", str(late), "maria", "still there?")
-    fleet.until(lambda: unread(fleet, "ana").get("late") == 2, what="it is watched for ana")
-    assert "late" not in unread(fleet, "bo")
-    assert fleet.pids() == lives
+    pass_it_on(fleet)
+
+
+@pytest.mark.long
+@pytest.mark.clients("claude")
+def test_it_can_be_passed_on_between_real_clients(fleet: Fleet) -> None:
+    pass_it_on(fleet)
+
+
+@pytest.mark.long
+@pytest.mark.clients("claudeless")
+@pytest.mark.parametrize("story", [own_lines_register, ordinary_output, pass_it_on], ids=lambda s: s.__name__)
+def test_so_it_is_with_claudeless(fleet: Fleet, story: Callable[[Fleet], None]) -> None:
+    story(fleet)
 
 
 @pytest.mark.clients("sim")

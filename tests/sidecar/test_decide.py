@@ -31,7 +31,7 @@ from nbs_fleet.sidecar.actions import (
     WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED, decide
-from nbs_fleet.sidecar.delivery import Counted, Typed
+from nbs_fleet.sidecar.delivery import HIDDEN, RETRY_SECONDS, Counted, Type, Typed
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
@@ -158,6 +158,25 @@ def test_a_turn_shorter_than_the_time_a_client_has_ends_with_its_own_word() -> N
     run.tell(file(BUSY))
     run.tell(StateFileSeen(StateFile(1, 1, "s", IDLE, at=run.now + 0.1)))
     assert run.report.state is AgentState.IDLE
+
+
+def test_text_that_shows_after_it_was_given_up_is_submitted_though_it_looks_like_a_turn() -> None:
+    bare = Capabilities(hooks=True, paste=False)
+    run = Run(can=bare)
+    run.tell(ScreenSeen(IDLE), Counted(((MESSAGE, "queue"),)), Typed(MESSAGE.id, HIDDEN, pasted=True))
+    frozen = ScreenSeen(Reading(AgentState.UNKNOWN, draft=f"[nbs:{MESSAGE.id}] message from bo: / hello"))
+    run.tell(frozen, after=1.0)
+    assert [a.id for a in run.tell(Ticked(), after=RETRY_SECONDS) if isinstance(a, Type)] == [MESSAGE.id]
+    # Once Enter was pressed it may be a turn.
+    run.tell(Typed(MESSAGE.id, "sent"), frozen)
+    assert not [a for a in run.tell(Ticked(), after=RETRY_SECONDS) if isinstance(a, Type)]
+
+
+def test_a_frozen_screen_with_the_text_of_another_is_left_alone() -> None:
+    run = Run(can=Capabilities(hooks=True, paste=False))
+    run.tell(ScreenSeen(IDLE), Counted(((MESSAGE, "queue"),)), Typed(MESSAGE.id, HIDDEN, pasted=True))
+    run.tell(ScreenSeen(Reading(AgentState.UNKNOWN, draft="a person's words")), after=1.0)
+    assert not [a for a in run.tell(Ticked(), after=RETRY_SECONDS) if isinstance(a, Type)]
 
 
 def test_what_was_signalled_is_over_when_the_turn_begins_not_when_it_is_asked_for() -> None:
