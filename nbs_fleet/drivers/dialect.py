@@ -38,7 +38,7 @@ class Dialect(Struct, frozen=True):
 
     The shapes are what a hook prints, as JSON values in which TEXT and EVENT are replaced; a shape that is None (or
     an event that `context` does not name) is something this client can't be told, and is never tried.
-    `context` hands text to the model at an event of ours; `block` makes a stopping client go on with a text;
+    `context` hands text to the model at an event of ours; at SessionStart it carries the fleet's briefing; `block` makes a stopping client go on with a text;
     `allow` and `deny` answer a PermissionRequest; `refuse` keeps a tool from running, at PreToolUse.
     """
 
@@ -108,10 +108,10 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def asks(agent: Agent) -> list[str]:
-    """The events, in our names, at which a policy of the team file may apply."""
+def asks(agent: Agent, *, briefed: bool = False) -> list[str]:
+    """The events, in our names, at which a policy of the team file or the briefing may apply."""
     dialogs = agent.dialogs
-    found: list[str] = []
+    found: list[str] = ["SessionStart"] if briefed else []
     if agent.stop == "signal":
         found.append("Stop")
     if dialogs.question == "deny":
@@ -121,12 +121,15 @@ def asks(agent: Agent) -> list[str]:
     return found
 
 
-def policy_file(agent: Agent, agent_dir: str, dialect: Dialect) -> dict[str, str]:
+def policy_file(agent: Agent, agent_dir: str, dialect: Dialect, briefing: str = "") -> dict[str, str]:
     """hooks.json, which the hook program reads: path -> text. `agent_dir` is the agent's own folder.
+
+    `briefing` is told at the start of a session, by clients whose dialect has a context there.
 
     The events at which a policy applies stand alone on the first line: a shell reads byte by byte, and needs no more.
     """
     dialogs = agent.dialogs
+    briefed = bool(briefing) and "SessionStart" in dialect.context
     rest = {
         "dialect": dialect.name,
         "plan": dialogs.plan,
@@ -134,8 +137,9 @@ def policy_file(agent: Agent, agent_dir: str, dialect: Dialect) -> dict[str, str
         "question": dialogs.question,
         "stop": agent.stop,
         "shapes": dialect.shapes(),
+        **({"briefing": briefing} if briefed else {}),
     }
-    text = f'{{"asks": {json.dumps(asks(agent))},\n{json.dumps(rest)[1:]}\n'
+    text = f'{{"asks": {json.dumps(asks(agent, briefed=briefed))},\n{json.dumps(rest)[1:]}\n'
     return {join(agent_dir, "hooks.json"): text}
 
 

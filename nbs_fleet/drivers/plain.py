@@ -20,6 +20,7 @@ from nbs_fleet.drivers.base import (
     StateFile,
     Turns,
 )
+from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.deployment import Deployment
 from nbs_fleet.drivers.dialect import Dialect, policy_file
 from nbs_fleet.drivers.recipes import Inbox, Submit
@@ -126,7 +127,10 @@ class Plain:
 
     def files(self, facts: Facts) -> dict[str, str]:
         """Files below the agent's own folder; with hooks, what the hook program reads."""
-        return policy_file(facts.agent, facts.agent_dir, self.dialect) if self.dialect else {}
+        if self.dialect is None:
+            return {}
+        briefing = briefing_of(facts.agent.handle, facts.team)
+        return policy_file(facts.agent, facts.agent_dir, self.dialect, briefing)
 
     def one_shot(self, facts: Facts) -> tuple[str, ...] | None:
         del facts

@@ -232,6 +232,15 @@ def context(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
     return (said if isinstance(said, dict) else {}), {"answer": "context", "why": "message", "ids": ids}
 
 
+def briefed(agent: Agent, payload: Json) -> tuple[Json, Json]:
+    """Tell a new session what the fleet is; one that goes on has been told."""
+    text, shape = agent.policy.get("briefing"), below(agent.shape("context"), "SessionStart")
+    if not text or not shape or payload.get("source") == "resume":
+        return {}, {}
+    said = filled(shape, str(text), str(agent.shape("names").get("SessionStart", "SessionStart")))
+    return (said if isinstance(said, dict) else {}), {}
+
+
 def permission(agent: Agent, payload: Json) -> tuple[Json, Json]:
     """Answer a dialog that is about to open, as the team's policy says; `ask` leaves it to a person."""
     tool = payload.get("tool_name")
@@ -256,6 +265,8 @@ def decide(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
         return {}, {}
     if event == "Stop":
         return stop(agent, payload)
+    if event == "SessionStart":
+        return briefed(agent, payload)
     if event == "PermissionRequest":
         return permission(agent, payload)
     asks = agent.shape("tools").get(str(payload.get("tool_name"))) == "question"

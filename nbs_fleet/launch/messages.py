@@ -159,6 +159,10 @@ class Mailbox:
         """Put `text` where the client's hooks look; otherwise like `put_mail`."""
         return self._put("inbox", message, text)
 
+    def claim(self, message: Message, text: str) -> bool:
+        """Take the message for the client, as its own hook would; False if it was claimed before, or has ended."""
+        return self.place(message.id) != "claimed" and self._put("claimed", message, text)
+
     def take_back(self, identity: str) -> bool:
         """Make sure that nobody can take the message any more; False if it was claimed before, or has ended."""
         for name, place, file in self._tokens():

@@ -107,7 +107,14 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             refused = event.result in delivery.REFUSALS
             mind = replace(mind, commanded=now.mono) if event.result == "taken" else mind
             return _look(replace(mind, post=post), wanted=refused, also=asked)
-        case delivery.Counted() | delivery.ProbeTaken() | delivery.Proved() | delivery.Renewed() | delivery.Sought():
+        case (
+            delivery.Counted()
+            | delivery.ProbeTaken()
+            | delivery.Proved()
+            | delivery.Renewed()
+            | delivery.Sought()
+            | delivery.Handed()
+        ):
             post, asked = delivery.receive(mind.post, event, now.mono)
             return replace(mind, post=post), asked
         case _:
@@ -294,7 +301,7 @@ def _attention(mind: Mind) -> str | None:
 def _rung(mind: Mind) -> str | None:
     means = mind.post.means
     if not means.mail or means.keys_only:
-        return "keys"
+        return "native" if not means.keys_only and delivery.takes(mind.post, session=_addressed(mind)) else "keys"
     return {True: "mail", False: "keys", None: None}[mind.post.armed]
 
 
@@ -303,6 +310,11 @@ def _session(mind: Mind) -> str | None:
     if mind.file is not None and mind.file.session_id:
         return mind.file.session_id
     return mind.hook.session_id if mind.hook is not None else None
+
+
+def _addressed(mind: Mind) -> bool:
+    """Whether it is known by the client's own word which session it is in."""
+    return mind.watching.addressed or (mind.hook is not None and mind.hook.session_id is not None)
 
 
 def _told(report: Report) -> tuple[object, ...]:
@@ -344,6 +356,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         ready=report.ready,
         draft=report.blocked is BlockedKind.DRAFT or delivery.is_left_behind(mind.post, mind.screen.draft),
         quiet=max(0.0, now.wall - report.since),
+        session=_addressed(mind),
     )
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)

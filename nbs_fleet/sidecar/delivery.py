@@ -16,6 +16,8 @@ from nbs_fleet.sidecar.parcels import (
     Counted,
     Enter,
     Finish,
+    Hand,
+    Handed,
     Means,
     Parcel,
     Place,
@@ -55,6 +57,8 @@ CONFIRM_SECONDS = 5.0
 """How long a transcript may take to confirm what a hook told (measured: 0.1 s); then the hook's word is enough."""
 LIMBO_SECONDS = 60.0
 """A client that was idle for so long uses nothing any more of what it took before."""
+INBOX_TRIES = 2
+"""Times in a row that a client's own inbox may take nothing before other ways are used for this run."""
 UNPROVED = "typed, never acknowledged"
 UNUSED = "taken by its client, never used"
 
@@ -64,6 +68,7 @@ __all__ = [
     "CONFIRM_SECONDS",
     "FROZEN",
     "HIDDEN",
+    "INBOX_TRIES",
     "LIMBO_SECONDS",
     "PROBE_SECONDS",
     "PROOF_SECONDS",
@@ -76,6 +81,8 @@ __all__ = [
     "Counted",
     "Enter",
     "Finish",
+    "Hand",
+    "Handed",
     "Means",
     "Parcel",
     "Place",
@@ -102,6 +109,7 @@ __all__ = [
     "is_left_behind",
     "receive",
     "rung_for",
+    "takes",
     "wake",
 ]
 
@@ -123,8 +131,17 @@ def receive(post: Post, event: PostEvent, now: float) -> tuple[Post, tuple[PostA
             return _renewed(_counted(post, Counted(event.found), now), event, now)
         case Sought():
             return _sought(post, event, now)
+        case Handed():
+            return _handed(post, event, now), ()
         case _:
             assert_never(event)
+
+
+def _handed(post: Post, event: Handed, now: float) -> Post:
+    refused = post.refused + 1 if event.problem else 0
+    wait = now + RETRY_SECONDS if event.problem else 0.0
+    post = _put(post, event.id, lambda p: replace(p, typing=False, wait_until=wait, note=event.problem))
+    return replace(post, refused=refused)
 
 
 def _counted(post: Post, event: Counted, now: float) -> Post:
@@ -206,11 +223,12 @@ def _put(post: Post, message_id: str, change: Callable[[Parcel], Parcel]) -> Pos
     return replace(post, parcels=parcels)
 
 
-def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "hook", "keys", "wait"]:
+def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "native", "hook", "keys", "wait"]:
     """The highest rung that is possible for this message now.
 
     Commands and interrupts can only be typed; mail goes in whatever the client does; the hook rung needs a turn
-    that runs; keys need an idle client with an empty box. `wait`: none is possible yet.
+    that runs, and is sooner then than a client's own inbox, which waits for the turn's end; keys need an idle client
+    with an empty box. `wait`: none is possible yet.
     """
     message = parcel.message
     interrupts = message.interrupt and view.state is AgentState.BUSY
@@ -223,7 +241,14 @@ def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "hook", 
         return "wait"
     if post.means.stop_hook and view.state is AgentState.BUSY:
         return "hook"
+    if view.ready and view.state in (AgentState.IDLE, AgentState.BUSY) and takes(post, session=view.session):
+        return "native"
     return "keys" if may_type else "wait"
+
+
+def takes(post: Post, *, session: bool) -> bool:
+    """Whether the client's own inbox can be used: it has one, its session is known, and it has not refused of late."""
+    return post.means.inbox and session and post.refused < INBOX_TRIES
 
 
 def _may_type(means: Means, view: View, *, interrupt: bool, pasted: bool) -> bool:
@@ -313,6 +338,8 @@ def _advance(
         return replace(parcel, via="mail", wait_until=now + BELL_SECONDS), (PutMail(message_id),), typing
     if rung == "hook":
         return replace(parcel, via="hook", wait_until=now + BELL_SECONDS), (PutInbox(message_id),), typing
+    if rung == "native" and not typing:
+        return replace(parcel, via="native", typing=True), (Hand(message_id),), True
     if rung == "keys" and not typing:
         interrupt = parcel.message.interrupt and view.state is AgentState.BUSY
         return replace(parcel, typing=True), (Type(message_id, interrupt, post.means.stash),), True

@@ -20,6 +20,8 @@ class Watching(Struct, frozen=True):
     capabilities: Capabilities
     expects_prompt: bool
     """A prompt was passed at this start and must be acknowledged."""
+    addressed: bool = False
+    """Its session was known to the client before this sidecar began: it was chosen by us, or has a transcript."""
     means: Means = Means(mail=False, stop_hook=False, keys_only=True)
     rules: Rules = Rules()
     notices: NoticeRules = NoticeRules()

@@ -51,6 +51,8 @@ class Means(Struct, frozen=True):
     """A person's draft may be put aside (the client gives it back after the submit)."""
     confirm: bool = False
     """The client's transcript has the last word: what is not in it is gone when the client dies."""
+    inbox: bool = False
+    """The client has a way in of its own that is no folder: what is given to it counts as taken."""
 
 
 class View(Struct, frozen=True):
@@ -62,6 +64,8 @@ class View(Struct, frozen=True):
     """Text that nobody has submitted is in the input box: a person's, or ours from a try that was given up."""
     quiet: float = 0.0
     """Seconds for which it has been in this state."""
+    session: bool = False
+    """The client has told which session it is in: without that its own inbox can't be named."""
 
 
 class Post(Struct, frozen=True):
@@ -71,6 +75,8 @@ class Post(Struct, frozen=True):
     parcels: tuple[Parcel, ...] = ()
     armed: bool | None = None
     probed_at: float | None = None
+    refused: int = 0
+    """Times in a row that the client's own inbox took nothing."""
 
 
 class Counted(Struct, frozen=True, tag=True):
@@ -111,6 +117,13 @@ class Typed(Struct, frozen=True, tag=True):
     pasted: bool = False
 
 
+class Handed(Struct, frozen=True, tag=True):
+    """What came of giving a message to the client's own inbox: nothing to say, or why it took nothing."""
+
+    id: str
+    problem: str = ""
+
+
 class Renewed(Struct, frozen=True, tag=True):
     """A sidecar begins with the files as they are.
 
@@ -130,7 +143,7 @@ class Sought(Struct, frozen=True, tag=True):
     ids: tuple[str, ...]
 
 
-PostEvent = Counted | ProbeTaken | Proved | Typed | Renewed | Sought
+PostEvent = Counted | ProbeTaken | Proved | Typed | Renewed | Sought | Handed
 
 
 class PutMail(Struct, frozen=True, tag=True):
@@ -141,6 +154,12 @@ class PutMail(Struct, frozen=True, tag=True):
 
 class PutInbox(Struct, frozen=True, tag=True):
     """Put the token where the client's next hook finds it."""
+
+    id: str
+
+
+class Hand(Struct, frozen=True, tag=True):
+    """Give a message to the client's own inbox."""
 
     id: str
 
@@ -201,7 +220,7 @@ class Rehook(Struct, frozen=True, tag=True):
     """Mail is not armed: have the client's hooks hand messages over at tool boundaries from its next prompt on."""
 
 
-Carried = PutMail | PutInbox | TakeBack | Ring | Probe | Type | Enter | Seek | PutBack | Finish
+Carried = PutMail | PutInbox | Hand | TakeBack | Ring | Probe | Type | Enter | Seek | PutBack | Finish
 """What the postman does; Rehook is for the sidecar, which knows the client's settings."""
 
 PostAction = Carried | Rehook

@@ -8,8 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol, assert_never
 
-from nbs_fleet.drivers.base import Driver, Reading
+from nbs_fleet.drivers.base import Driver, Facts, Reading
+from nbs_fleet.drivers.recipes import Inbox
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch import inboxes
 from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind
 from nbs_fleet.sidecar import delivery, wording
@@ -18,8 +20,6 @@ from nbs_fleet.sidecar.looking import until
 
 ECHO_SECONDS = 3.0
 """How long pasted text may take to show in the input box before it is given up."""
-PLACEHOLDER = re.compile(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
-"""What Claude Code 2.1.197 shows for a long paste."""
 
 
 class Keys(Protocol):
@@ -55,9 +55,10 @@ class Postman:
         transcripts: Callable[[], tuple[str, ...]],
         tell: Callable[..., None],
         now: Callable[[], float],
+        way_in: Callable[[], tuple[Inbox | None, Facts | None]] = lambda: (None, None),
     ) -> None:
         self.mailbox, self._driver, self._keys, self._lock = mailbox, driver, keys, lock
-        self._transcripts, self._tell, self._now = transcripts, tell, now
+        self._transcripts, self._tell, self._now, self._way_in = transcripts, tell, now, way_in
         self._read_to: dict[str, int] = {}
 
     def open(self) -> delivery.Renewed:
@@ -83,6 +84,8 @@ class Postman:
                 return self._put_mail(action.id)
             case delivery.PutInbox():
                 return self._put_inbox(action.id)
+            case delivery.Hand():
+                return await self._hand(action.id)
             case delivery.TakeBack():
                 self.mailbox.take_back(action.id)
                 return self.count()
@@ -152,6 +155,21 @@ class Postman:
             self._told(message, "message put out for a hook")
         return self.count()
 
+    async def _hand(self, message_id: str) -> delivery.Handed:
+        """Claim it first: whoever dies over it, it is then neither given twice nor lost, but shown to a person."""
+        message, (inbox, facts) = self._message(message_id), self._way_in()
+        if message is None or inbox is None or facts is None:
+            return delivery.Handed(message_id, "the client's own inbox can't be reached")
+        if not self.mailbox.claim(message, message.spoken()):
+            return delivery.Handed(message_id)
+        problem = await inboxes.hand(inbox, message.spoken(), env=facts.env, folder=facts.real_dir)
+        if problem:
+            self.mailbox.put_back(message_id)
+            self._tell("message refused by the client's inbox", id=message_id, why=problem)
+        else:
+            self._told(message, "message given to the client's inbox")
+        return delivery.Handed(message_id, problem)
+
     def _told(self, message: Message, what: str, **more: Any) -> None:
         text = wording.summary(message.text)
         self._tell(what, id=message.id, sender=message.sender, text=text, removed=message.remarks, **more)
@@ -197,8 +215,10 @@ class Postman:
         typed, _ = self._typed_text(message)
         self.mailbox.note_typing(message.id)
         await self._keys.write(typed)
-        if not await self._sees(lambda r: self._is_ours(message, r.draft)):
+        if self._driver.submit.echo and not await self._sees(lambda r: self._is_ours(message, r.draft)):
             return delivery.HIDDEN
+        # A client may take an Enter right after the text for a part of it.
+        await asyncio.sleep(self._driver.submit.gap)
         await self._submit(message)
         if action.interrupt:
             await self._keys.press("Escape")
@@ -229,7 +249,8 @@ class Postman:
             return False
         if message.kind is MessageKind.COMMAND:
             return draft.strip() == message.text.strip()
-        placeholder = PLACEHOLDER.fullmatch(draft.strip()) is not None
+        pattern = self._driver.submit.placeholder
+        placeholder = pattern is not None and re.fullmatch(pattern, draft.strip()) is not None
         return draft.startswith(f"[nbs:{message.id}]") or (placeholder and self.mailbox.typed_last()[0] == message.id)
 
     async def _enter(self, message_id: str) -> PostEvent | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from typing import Any, cast
 
 import msgspec
 
 from nbs_fleet.drivers import proofs
-from nbs_fleet.drivers.base import Driver, StateFile
+from nbs_fleet.drivers.base import Driver, Places, StateFile
 from nbs_fleet.launch import processes
 from nbs_fleet.model import ProcId
 from nbs_fleet.sidecar.actions import HookSeen, TranscriptSeen
@@ -84,6 +85,14 @@ def read_transcript(driver: Driver, path: str | None) -> TranscriptSeen:
         with contextlib.suppress(OSError):
             size = os.stat(path).st_size
     return TranscriptSeen(driver.read_transcript(head, tail), size)
+
+
+def transcript_of(places: Places) -> str | None:
+    """The session's own file; where only the client knows its whole name, the newest one that fits."""
+    if places.transcript or not places.pattern:
+        return places.transcript
+    found = glob.glob(places.pattern, recursive=True)
+    return max(found, key=lambda path: (os.path.getmtime(path) if os.path.exists(path) else 0.0, path), default=None)
 
 
 def edges(path: str | None) -> tuple[str, str]:

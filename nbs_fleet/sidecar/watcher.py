@@ -44,7 +44,7 @@ from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.postman import Postman
-from nbs_fleet.sidecar.sources import StateFiles, read_signal, read_spool, read_transcript
+from nbs_fleet.sidecar.sources import StateFiles, read_signal, read_spool, read_transcript, transcript_of
 
 PAUSE_FILE = "control-pause"
 PAUSED_FILE = "paused"
@@ -119,7 +119,8 @@ class Sidecar:
         self.driver, self.facts, self.about = driver, facts, run
         self._ground, self._watcher, self._tell, self._heard, self._story = ground, watcher, tell, heard, story
         self._places = driver.places(facts)
-        self._transcript = self._places.transcript
+        self._transcript = transcript_of(self._places)
+        self._session = facts.session_id if run.mind.watching.addressed else None
         self._files = StateFiles(self._places.state_dir, run.proc, driver)
         self._watched: list[tuple[str, Callable[[str], None]]] = []
         self._begun = False
@@ -133,6 +134,7 @@ class Sidecar:
             transcripts=self._transcripts,
             tell=story,
             now=lambda: moment().wall,
+            way_in=lambda: (driver.inbox(facts, self._session), facts),
         )
         self._loop: Loop[Mind, Event, Action] = Loop(
             run.mind,
@@ -165,7 +167,7 @@ class Sidecar:
 
     def poll(self) -> None:
         """The slow poll, for file systems that give no notice."""
-        self._find_state_file()
+        self._state_dir_changed("")
         self._spool_changed("")
         self._mail_changed("")
         self._loop.post(Ticked(poll=True))
@@ -190,7 +192,7 @@ class Sidecar:
             await self._ground.write(self.about.pane, text)
 
     def _first_look(self) -> None:
-        self._find_state_file()
+        self._state_dir_changed("")
         self._nbs_changed(PAUSE_FILE)
         self._agent_dir_changed("signal.json")
         # The messages come first, then what hooks said of them while nobody listened.
@@ -229,9 +231,6 @@ class Sidecar:
         if seen:
             self._loop.post(StateFileSeen(file))
 
-    def _find_state_file(self) -> None:
-        self._state_dir_changed("")
-
     def _spool_changed(self, _name: str) -> None:
         if not self._begun:
             return
@@ -240,6 +239,7 @@ class Sidecar:
             if transcript and transcript != self._transcript and not seen.news.subagent:
                 self._transcript = transcript
                 self._watch_transcript()
+            self._session = self._session if seen.news.subagent else seen.news.session_id or self._session
             self._loop.post(seen)
             if seen.news.event == "Stop" and not seen.news.subagent:
                 self._listen(seen.news.last_text)
@@ -304,6 +304,7 @@ class Sidecar:
             case (
                 delivery.PutMail()
                 | delivery.PutInbox()
+                | delivery.Hand()
                 | delivery.TakeBack()
                 | delivery.PutBack()
                 | delivery.Ring()

@@ -13,7 +13,7 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.environment import read_values
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
-from nbs_fleet.sidecar.sources import edges
+from nbs_fleet.sidecar.sources import edges, transcript_of
 
 
 def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_prompt: bool) -> Facts:
@@ -51,7 +51,7 @@ def choose_session(driver: Driver, plan: Plan, agent: AgentPlan, record: AgentRe
     if not fresh and agent.agent.restart.resume and driver.capabilities.resume:
         for session in _known(record):
             facts = gather(plan, agent, session_id=session, resume=True, has_prompt=False)
-            head, tail = edges(driver.places(facts).transcript)
+            head, tail = edges(transcript_of(driver.places(facts)))
             if driver.read_transcript(head, tail).prompts:
                 return facts
     new = str(uuid.uuid4())
@@ -95,5 +95,5 @@ def live_owner(driver: Driver, facts: Facts) -> int | None:
 def earlier_transcripts(driver: Driver, facts: Facts, sessions: tuple[str, ...]) -> tuple[str, ...]:
     """The transcripts of the last sessions before this one: a message may have arrived in one of them."""
     known = [s for s in sessions if s != facts.session_id][-3:]
-    paths = (driver.places(replace(facts, session_id=session)).transcript for session in known)
+    paths = (transcript_of(driver.places(replace(facts, session_id=session))) for session in known)
     return tuple(path for path in paths if path is not None)

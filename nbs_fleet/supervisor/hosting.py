@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nbs_fleet.drivers.base import Driver
+from msgspec.structs import replace
+
+from nbs_fleet.drivers.base import Driver, able
 from nbs_fleet.launch import registry
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
@@ -19,6 +21,7 @@ from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Restart, Rules
+from nbs_fleet.sidecar.sources import transcript_of
 from nbs_fleet.sidecar.watcher import Ground, Run, Sidecar, first_mind
 from nbs_fleet.supervisor.facts import earlier_transcripts, gather
 from nbs_fleet.supervisor.story import Story
@@ -109,7 +112,9 @@ class Sidecars:
 
         async def run() -> None:
             nonlocal first
-            watching = watching_of(agent, registry.get(agent.agent.driver), prompted)
+            watching = watching_of(
+                agent, registry.get(agent.agent.driver), prompted, plan.versions.get(agent.agent.driver)
+            )
             # After a fault the record is old news.
             mind = first_mind(watching, record, adopted=adopted and first)
             first = False
@@ -135,6 +140,8 @@ class Sidecars:
         prompted = mind.watching.expects_prompt
         facts = gather(plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted)
         story = self._story(handle)
+        addressed = driver.capabilities.session_id or transcript_of(driver.places(facts)) is not None
+        mind = replace(mind, watching=replace(mind.watching, addressed=addressed))
 
         def record_decision(event: Event, actions: Sequence[Action], now: Moment) -> None:
             if actions:
@@ -170,12 +177,13 @@ class Sidecars:
             self._running.pop(handle, None)
 
 
-def watching_of(agent: AgentPlan, driver: Driver, prompted: bool) -> Watching:
+def watching_of(agent: AgentPlan, driver: Driver, prompted: bool, version: str | None = None) -> Watching:
     """What a sidecar of this agent works by."""
-    told, can = agent.agent, driver.capabilities
+    told, can = agent.agent, able(driver, version)
     means = Means(
-        mail=can.native_inbox and can.hooks,
-        stop_hook=can.stop_block,
+        mail=can.mail,
+        inbox=can.native_inbox and not can.mail,
+        stop_hook=can.stop_block or can.context_before_tool or can.context_after_tool,
         keys_only=told.sidecar.delivery == "keys",
         stash=told.sidecar.draft == "stash" and can.stash,
         # What can be resumed is kept in a transcript.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbs_fleet.drivers.base import Facts, able
+from nbs_fleet.drivers.codex import DIALECT as CODEX
 from nbs_fleet.drivers.dialect import BLOCK, Dialect, HookEvent, policy_file
 from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import TEXT, filled
@@ -61,6 +62,21 @@ def test_a_hook_answers_in_the_clients_own_shape(tmp_path: Any) -> None:
     said = json.loads(done.stdout)
     assert (said["behavior"], set(said)) == ("deny", {"behavior", "why"})
     assert "decline" in said["why"]
+
+
+def test_a_new_session_is_told_what_the_fleet_is_and_one_that_goes_on_is_not(tmp_path: Any) -> None:
+    ana = Hooked(tmp_path / "run")
+    facts = make_facts()
+    (text,) = policy_file(facts.agent, str(ana.agent), CODEX, "the briefing").values()
+    (ana.agent / "hooks.json").write_text(text)
+    ana.put("inbox", "not this")
+    done = ana.call("SessionStart", payload={"hook_event_name": "SessionStart", "source": "startup"})
+    said = {"hookEventName": "SessionStart", "additionalContext": "the briefing"}
+    assert json.loads(done.stdout) == {"hookSpecificOutput": said}
+    assert ana.call("SessionStart", payload={"source": "resume"}).stdout == b""
+    assert len(ana.spooled()) == 2
+    (without,) = policy_file(facts.agent, str(ana.agent), FLAT, "the briefing").values()
+    assert "the briefing" not in without
 
 
 def test_a_client_that_cannot_hold_a_stop_is_never_told_to(tmp_path: Any) -> None:

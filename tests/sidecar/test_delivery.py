@@ -14,6 +14,7 @@ from tests.support.delivery_world import World
 
 MAIL = d.Means(mail=True, stop_hook=True)
 KEYS = d.Means(mail=False, stop_hook=False, keys_only=True)
+NATIVE = d.Means(mail=False, stop_hook=True, inbox=True, confirm=True)
 IDLE = d.View(AgentState.IDLE, ready=True)
 BUSY = d.View(AgentState.BUSY, ready=True)
 
@@ -45,6 +46,46 @@ def test_armed_mail_takes_a_message_whatever_the_agent_does() -> None:
     for state in (AgentState.IDLE, AgentState.BUSY, AgentState.BLOCKED, AgentState.COMPACTING):
         _, actions = d.dispatch(waiting(MAIL, message(1)), d.View(state, ready=True), 0.0)
         assert actions == (d.PutMail("d-1-x"),)
+
+
+def test_a_clients_own_inbox_takes_a_message_once_its_session_is_known() -> None:
+    post = waiting(NATIVE, message(1))
+    assert d.dispatch(post, IDLE, 0.0)[1] == (d.Type("d-1-x", False, False),)
+    known = d.View(AgentState.IDLE, ready=True, session=True)
+    post, actions = d.dispatch(post, known, 0.0)
+    assert actions == (d.Hand("d-1-x"),)
+    assert d.dispatch(post, known, 0.0)[1] == ()
+    for state in (AgentState.BLOCKED, AgentState.COMPACTING, AgentState.STARTING):
+        assert d.dispatch(waiting(NATIVE, message(1)), d.View(state, ready=True, session=True), 0.0)[1] == ()
+    no_hooks = d.Means(mail=False, stop_hook=False, inbox=True)
+    busy = d.View(AgentState.BUSY, ready=True, session=True)
+    assert d.dispatch(waiting(no_hooks, message(1)), busy, 0.0)[1] == (d.Hand("d-1-x"),)
+    assert d.dispatch(waiting(NATIVE, message(1)), busy, 0.0)[1] == (d.PutInbox("d-1-x"),)
+
+
+def test_messages_go_into_an_inbox_one_after_the_other_and_end_as_native() -> None:
+    known = d.View(AgentState.IDLE, ready=True, session=True)
+    post = after(d.Post(NATIVE), counted((message(1), "queue"), (message(2), "queue")))
+    post, actions = d.dispatch(post, known, 0.0)
+    assert actions == (d.Hand("d-1-x"),)
+    post = after(post, d.Handed("d-1-x"), counted((message(1), "claimed"), (message(2), "queue")))
+    assert d.dispatch(post, known, 0.1)[1] == (d.Hand("d-2-x"),)
+    assert d.receive(post, d.Proved("d-1-x", "transcript"), 1.0)[1] == (
+        d.Finish("d-1-x", Outcome.DELIVERED, "native", "transcript"),
+    )
+
+
+def test_an_inbox_that_takes_nothing_twice_is_left_for_keys_until_another_client_runs() -> None:
+    known = d.View(AgentState.IDLE, ready=True, session=True)
+    post = waiting(NATIVE, message(1))
+    now = 0.0
+    for _ in range(d.INBOX_TRIES):
+        post, actions = d.dispatch(post, known, now)
+        assert actions == (d.Hand("d-1-x"),)
+        post = after(post, d.Handed("d-1-x", "no such thread"), now=now)
+        assert d.dispatch(post, known, now)[1] == ()
+        now = d.wake(post, known, now) or now
+    assert d.dispatch(post, known, now)[1] == (d.Type("d-1-x", False, False),)
 
 
 def test_nothing_is_sent_before_it_is_known_whether_mail_is_armed() -> None:

@@ -49,6 +49,10 @@ class World:
                         assert self.disk[i][1] == "queue", "a token in two places"
                         self.disk[i] = (self.disk[i][0], place)
                         self.count()
+                case d.Hand(id=i):
+                    self.disk[i] = (self.disk[i][0], "claimed")
+                    self.tell(d.Handed(i))
+                    self.count()
                 case d.TakeBack(id=i):
                     if i in self.disk and self.disk[i][1] in ("mail", "inbox"):
                         self.disk[i] = (self.disk[i][0], "queue")

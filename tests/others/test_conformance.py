@@ -1,0 +1,238 @@
+"""What each client must do for a fleet, for real, through its driver: a start, messages, policies, ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from nbs_fleet.drivers.base import PROMPT
+from nbs_fleet.launch import registry
+from nbs_fleet.spec.load import load_team
+from tests.drivers.support import make_facts
+from tests.support.fleet import Fleet
+from tests.support.others import Other
+
+pytestmark = [pytest.mark.long, pytest.mark.real, pytest.mark.e2e]
+
+WITHIN = 120.0
+HARD = 'It\'s "quoted", `ticked` $HOME $(id) a back\\slash \\n, 100% <tags> | pipes; !bang #hash * \U0001f9d1 日本語 @nobody'
+Fields = dict[str, Any]
+
+
+def up(fleet: Fleet, other: Other, **fields: Any) -> Fields:
+    """One agent named ana, up and idle; its row of `ps`."""
+    fleet.write_team([other.agent("ana", **fields)])
+    result = fleet.up(within=WITHIN)
+    assert result.code == 0, str(result)
+    return fleet.agent("ana", fleet.all_idle(within=WITHIN))
+
+
+def becomes(fleet: Fleet, state: str) -> Fields:
+    """Wait until ana is in this state."""
+    return fleet.agent("ana", fleet.wait(lambda ps: fleet.states(ps).get("ana") == state, within=WITHIN))
+
+
+def send(fleet: Fleet, text: str, *more: str) -> str:
+    """Send ana a message; its id."""
+    result = fleet.run("send", "ana", text, "--json", *more, within=WITHIN)
+    assert result.code == 0, str(result)
+    return str(result.json()["id"])
+
+
+def delivered(fleet: Fleet, message_id: str) -> Fields:
+    """The record of a message once it has ended."""
+    path = fleet.run_dir / "agents" / "ana" / "archive" / f"{message_id}.json"
+    fleet.until(path.exists, within=WITHIN, what=f"{message_id} is delivered")
+    record: Fields = json.loads(path.read_text())
+    assert record["outcome"] == "delivered"
+    return record
+
+
+def test_a_prompt_arrives_byte_for_byte_in_a_project_that_nobody_has_trusted(fleet: Fleet, other: Other) -> None:
+    text = f"say {HARD}\n  second line\n[[say hello]]"
+    row = up(fleet, other, prompt_text=text)
+    assert text in other.told()
+    assert row["ready"]
+    assert row["session_id"]
+
+
+def test_without_a_prompt_it_is_idle_and_was_told_nothing(fleet: Fleet, other: Other) -> None:
+    row = up(fleet, other)
+    assert row["state"] == "idle"
+    assert other.model_api.turns() == []
+
+
+@pytest.mark.behaviour("trust")
+def test_a_project_that_is_not_trusted_blocks_until_a_person_answers(fleet: Fleet, other: Other) -> None:
+    fleet.write_team([other.agent("ana", dialogs=None, permission_mode=None)])
+    assert fleet.up(within=WITHIN).code == 5
+    row = becomes(fleet, "blocked")
+    assert row["blocked"] == "trust"
+    assert other.model_api.turns() == []
+
+
+def test_idle_and_busy_are_told_apart_while_text_streams_and_while_a_tool_runs(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    send(fleet, "[[slow 8 some words]] [[bash sleep 6]] [[say done]]")
+    begun = becomes(fleet, "busy")
+    row = becomes(fleet, "idle")
+    assert row["since"] > begun["since"]
+    busy = [r for r in fleet.story("ana") if r.get("state") == "idle"]
+    # One busy spell: not a moment of idleness between the text, the tool and the last word.
+    assert len(busy) == 2, busy
+
+
+def test_a_message_to_an_idle_agent_arrives_once_and_as_written(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    text = f"{HARD} from @alice"
+    record = delivered(fleet, send(fleet, text))
+    becomes(fleet, "idle")
+    assert [said.count(text) for said in other.told() if text in said] == [1]
+    assert record["rung"] in ("native", "hook", "keys", "mail")
+
+
+def test_a_first_message_to_an_agent_without_a_prompt_arrives(fleet: Fleet, other: Other) -> None:
+    up(fleet, other)
+    delivered(fleet, send(fleet, "hello [[say first]]"))
+    becomes(fleet, "idle")
+    assert other.count("hello [[say first]]") == 1
+
+
+def test_messages_to_a_busy_agent_arrive_once_each_and_in_order(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    send(fleet, "[[slow 6 words]]")
+    becomes(fleet, "busy")
+    ids = [send(fleet, f"number {n} of three") for n in (1, 2, 3)]
+    for one in ids:
+        delivered(fleet, one)
+    becomes(fleet, "idle")
+    whole = json.dumps(other.model_api.turns()[-1].messages)
+    assert re.findall(r"\[nbs:([^\]]+)\]", whole)[-3:] == ids
+    assert [other.count(f"number {n} of three") for n in (1, 2, 3)] == [1, 1, 1]
+
+
+@pytest.mark.behaviour("context at a tool")
+def test_a_directive_is_handed_over_at_a_tool_call_while_the_turn_runs(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    send(fleet, "[[bash sleep 5]] [[bash sleep 1]] [[say done]]")
+    becomes(fleet, "busy")
+    fleet.until(lambda: len(other.model_api.turns()) >= 2, within=WITHIN, what="the tool call was asked for")
+    record = delivered(fleet, send(fleet, "look here"))
+    assert record["rung"] == "hook"
+    becomes(fleet, "idle")
+    assert other.count("look here") == 1
+
+
+@pytest.mark.behaviour("stop block")
+def test_an_agent_that_stops_without_a_word_is_asked_for_one_once(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]", stop="signal")
+    assert other.count("nobody knows whether you are done") == 1
+
+
+@pytest.mark.behaviour("permission hook")
+@pytest.mark.parametrize(("wish", "done"), [("approve", True), ("deny", False)])
+def test_a_permission_is_answered_by_policy_without_a_dialog(
+    fleet: Fleet, other: Other, wish: str, *, done: bool
+) -> None:
+    dialogs = {"trust": "accept", "permission": wish}
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs)
+    mark = fleet.root.parent / "outside"
+    send(fleet, f"[[bash touch {mark}]] [[say done]]")
+    becomes(fleet, "busy")
+    becomes(fleet, "idle")
+    assert mark.exists() == done
+    assert not [r for r in fleet.story("ana") if r.get("state") == "blocked"]
+
+
+@pytest.mark.behaviour("permission dialog")
+def test_a_permission_that_is_asked_blocks_and_a_person_may_approve(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None)
+    mark = fleet.root.parent / "outside"
+    send(fleet, f"[[bash touch {mark}]] [[say done]]")
+    row = becomes(fleet, "blocked")
+    assert row["blocked"] == "permission"
+    held = send(fleet, "held until then")
+    items = fleet.run("queue", "--json").json()["items"]
+    approved = fleet.run("approve", items[0]["id"], within=WITHIN)
+    assert approved.code == 0, str(approved)
+    delivered(fleet, held)
+    becomes(fleet, "idle")
+    assert mark.exists()
+    assert other.count("held until then") == 1
+
+
+def test_a_client_that_is_killed_comes_back_in_its_session(fleet: Fleet, other: Other) -> None:
+    row = up(fleet, other, prompt_text="remember the blue elephant [[say ready]]")
+    fleet.kill("ana", signal.SIGKILL)
+    fleet.wait(lambda ps: fleet.agent("ana", ps)["restarts"] == 1, within=WITHIN)
+    back = fleet.agent("ana", fleet.all_idle(within=WITHIN))
+    delivered(fleet, send(fleet, "[[say back]]"))
+    becomes(fleet, "idle")
+    assert other.count("remember the blue elephant") == 1
+    if registry.get(other.name).capabilities.resume:
+        assert back["session_id"] == row["session_id"]
+
+
+def test_what_was_given_to_a_client_that_dies_is_not_lost(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    send(fleet, "[[wait 60 never]]")
+    becomes(fleet, "busy")
+    waiting = send(fleet, "must not be lost")
+    fleet.kill("ana", signal.SIGKILL)
+    delivered(fleet, waiting)
+    becomes(fleet, "idle")
+    assert other.count("must not be lost") == 1
+
+
+def test_the_supervisors_death_doubles_and_loses_nothing(fleet: Fleet, other: Other) -> None:
+    row = up(fleet, other, prompt_text="[[say ready]]")
+    send(fleet, "[[slow 6 words]]")
+    becomes(fleet, "busy")
+    one = send(fleet, "only one time")
+    fleet.kill_supervisor()
+    delivered(fleet, one)
+    assert becomes(fleet, "idle")["pid"] == row["pid"]
+    assert other.count("only one time") == 1
+
+
+def test_a_stop_is_polite_and_leaves_nothing(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    before = tree(other.config)
+    down = fleet.down()
+    assert down.code == 0, str(down)
+    assert fleet.leftovers() == []
+    assert not [name for name in before ^ tree(other.config) if "nbs" in name]
+
+
+def tree(folder: Path) -> set[str]:
+    """The files below a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.behaviour("one shot")
+def test_one_turn_without_a_terminal_gets_the_prompt_and_ends(fleet: Fleet, other: Other) -> None:
+    up(fleet, other)
+    argv = one_shot(fleet, other)
+    assert argv is not None
+    text = f"{HARD}\n[[say only this]]"
+    done = subprocess.run(
+        [text if word == PROMPT else word for word in argv],
+        cwd=fleet.root, env=fleet.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WITHIN, check=True,
+    )  # fmt: skip
+    assert "only this" in done.stdout
+    assert text in other.told()
+
+
+def one_shot(fleet: Fleet, other: Other) -> tuple[str, ...] | None:
+    """The argv of one turn, for the agent that is up."""
+    driver = registry.get(other.name)
+    (agent,) = load_team(str(fleet.file), fleet.env).team.agents
+    facts = make_facts(driver=other.name, real_dir=str(fleet.root.resolve()), environ=fleet.env)
+    return driver.one_shot(msgspec.structs.replace(facts, agent=agent, home=fleet.env["HOME"]))

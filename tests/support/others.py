@@ -1,0 +1,93 @@
+"""The clients beside Claude Code under test: how each is set up against the scripted API, and what it can't do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.clients import install
+from tests.support.clients import Client, Fields
+from tests.support.other_api import OtherApi
+
+WHO = "client"
+"""The word in the API's address by which all requests of a test's client are known."""
+MODEL = "fake-model"
+
+
+@dataclass
+class Other(Client):
+    """One of these clients. `exempt` maps a behaviour of the suite to why the client can't have it."""
+
+    scripted: OtherApi | None = None
+    exempt: dict[str, str] = field(default_factory=dict)
+    settings: Fields = field(default_factory=dict)
+    """What the team file must set for it, beside the driver's name."""
+    bypassed: bool = True
+    """Agents run without asking for permissions unless a test says otherwise."""
+
+    def agent(self, handle: str, **fields: Any) -> Fields:
+        mode = {"permission_mode": "bypassPermissions"} if self.bypassed else {}
+        given = {"model": MODEL, "dialogs": {"trust": "accept"}, **mode, **self.settings, **fields}
+        return {"handle": handle, **{key: value for key, value in given.items() if value is not None}}
+
+    @property
+    def model_api(self) -> OtherApi:
+        """The API that it talks to."""
+        assert self.scripted is not None
+        return self.scripted
+
+    def told(self) -> list[str]:
+        """Every text that the model was given in the last request of the conversation, the client's own aside."""
+        turns = self.model_api.turns(WHO)
+        return turns[-1].user_texts if turns else []
+
+    def count(self, text: str) -> int:
+        """How often a text stands in what the model was given last."""
+        turns = self.model_api.turns(WHO)
+        whole = json.dumps(turns[-1].messages, ensure_ascii=False) if turns else ""
+        return whole.count(text)
+
+
+def codex(folder: Path, api: OtherApi) -> Other:
+    """Codex: a provider of its own by environment and settings, a private CODEX_HOME."""
+    home = folder / "codex-home"
+    home.mkdir(parents=True, exist_ok=True)
+    provider = {
+        "name": "scripted",
+        "base_url": f"{api.url(WHO)}/v1",
+        "env_key": "SCRIPTED_KEY",
+        "wire_api": "responses",
+    }
+    return Other(
+        "codex",
+        home,
+        folder.parent,
+        {"CODEX_HOME": str(home), "SCRIPTED_KEY": "dummy"},
+        (str(install.CODEX.executable.parent),),
+        scripted=api,
+        settings={"settings": {"model_provider": "scripted", "model_providers": {"scripted": provider}}},
+    )
+
+
+MAKERS = {"codex": (codex, install.CODEX)}
+"""Each client: how it is set up, and what must be installed."""
+
+
+def missing(name: str) -> str | None:
+    """Why this client can't be run here, or None."""
+    pinned = MAKERS[name][1]
+    there = pinned.present
+    return (
+        None if there else f"{pinned.name} {pinned.version} is not installed (tests/clients/install.py {pinned.name})"
+    )
+
+
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[Other]:
+    """The named client, set up in `folder`, with an API of its own."""
+    with OtherApi() as api:
+        yield MAKERS[name][0](folder, api)
