@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nbs_fleet.drivers import tui
+from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
@@ -18,10 +19,8 @@ _SPINNING = re.compile(rf"^{tui.SPINNER} (?P<name>.*)$")
 _ACTION = re.compile(r"^\[ . \] Action Required\b")
 _NAMED = re.compile(r"(^|\| )codex$")
 
-LABELS = tui.Labels(
-    yes={BlockedKind.TRUST: r"^Trust and continue", BlockedKind.PERMISSION: r"^Yes, proceed"},
-    no={BlockedKind.TRUST: r"^(No\b|Back to )", BlockedKind.PERMISSION: r"^No\b"},
-)
+YES: Labels = {BlockedKind.TRUST: (r"^Trust and continue",), BlockedKind.PERMISSION: (r"^Yes, proceed",)}
+NO: Labels = {BlockedKind.TRUST: (r"^(No\b|Back to )",), BlockedKind.PERMISSION: (r"^No\b",)}
 """No line that allows more than was asked; hooks to be reviewed are a person's."""
 
 

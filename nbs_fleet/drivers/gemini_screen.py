@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nbs_fleet.drivers import tui
+from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
@@ -15,10 +16,8 @@ _PLACEHOLDER = re.compile(r"^  ?Type your message or @path/to/file$")
 _RUNNING = re.compile(rf"^ *{tui.SPINNER} |\(esc to ca")
 _TITLES = {"◇": AgentState.IDLE, "✦": AgentState.BUSY, "✋": AgentState.BLOCKED}
 
-LABELS = tui.Labels(
-    yes={BlockedKind.TRUST: r"^Trust folder\b", BlockedKind.PERMISSION: r"^Allow once"},
-    no={BlockedKind.TRUST: r"^Don't trust", BlockedKind.PERMISSION: r"^No\b"},
-)
+YES: Labels = {BlockedKind.TRUST: (r"^Trust folder\b",), BlockedKind.PERMISSION: (r"^Allow once",)}
+NO: Labels = {BlockedKind.TRUST: (r"^Don't trust",), BlockedKind.PERMISSION: (r"^No\b",)}
 """No line that allows more than was asked."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nbs_fleet.drivers import tui
+from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Option, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
@@ -15,7 +16,8 @@ _RUNNING = re.compile(r"^ +[⬝■]+ +esc (to )?interrupt")
 _ASKS = "△ Permission required"
 _CHOICES = re.compile(r"^ *(?P<labels>Allow once +Allow always +Reject)\b")
 
-LABELS = tui.Labels(yes={BlockedKind.PERMISSION: r"^Allow once"}, no={BlockedKind.PERMISSION: r"^Reject"})
+YES: Labels = {BlockedKind.PERMISSION: (r"^Allow once",)}
+NO: Labels = {BlockedKind.PERMISSION: (r"^Reject",)}
 """No line that allows more than was asked; the keys are not known while the screen hides the cursor."""
 
 

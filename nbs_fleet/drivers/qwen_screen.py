@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nbs_fleet.drivers import tui
+from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
@@ -15,7 +16,8 @@ _SPINNING = re.compile(rf"^{tui.SPINNER} ?(?P<what>.*)$")
 _RUNNING = re.compile(r"\(.*esc to cancel\)")
 _WAITING = re.compile(rf"^{tui.SPINNER} Waiting for user confirmation")
 
-LABELS = tui.Labels(yes={BlockedKind.PERMISSION: r"^Yes, allow once"}, no={BlockedKind.PERMISSION: r"^No\b"})
+YES: Labels = {BlockedKind.PERMISSION: (r"^Yes, allow once",)}
+NO: Labels = {BlockedKind.PERMISSION: (r"^No\b",)}
 """No line that allows more than was asked."""
 
 

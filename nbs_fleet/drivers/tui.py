@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from nbs_fleet.drivers.base import Dialog, Option, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
-from nbs_fleet.spec.team import Dialogs
 
 CURSORS = "❯›●>"
 """The marks that stand before the line a client's cursor is on."""
@@ -39,13 +38,6 @@ class Choice(Struct, frozen=True):
         """The dialog as the fleet knows it."""
         text = "\n".join(row.strip() for row in self.above).strip()
         return Dialog(kind, re.sub(r"\n{3,}", "\n\n", text), self.options, self.cursor)
-
-
-class Labels(Struct, frozen=True):
-    """Which line of a dialog says yes and which says no: patterns for a label, per kind of dialog."""
-
-    yes: dict[BlockedKind, str] = {}
-    no: dict[BlockedKind, str] = {}
 
 
 def trim(screen: Screen) -> tuple[str, ...]:
@@ -136,27 +128,3 @@ def blocked(dialog: Dialog) -> Reading:
 def draft(text: str) -> Reading:
     """The reading of an input box that holds text nobody has sent."""
     return Reading(AgentState.BLOCKED, detail="text in the input box", blocked=BlockedKind.DRAFT, draft=text)
-
-
-def answer(dialog: Dialog, policy: Dialogs, labels: Labels) -> tuple[str, ...] | None:
-    """The keys that answer a dialog as the policy says; None: a person must."""
-    wish = getattr(policy, dialog.kind.value, "ask")
-    if wish == "ask" or dialog.kind in (BlockedKind.QUESTION, BlockedKind.LOGIN, BlockedKind.DRAFT):
-        return None
-    pattern = (labels.no if wish == "deny" else labels.yes).get(dialog.kind)
-    if pattern is None:
-        return None
-    found = (index for index, option in enumerate(dialog.options) if re.search(pattern, option.label))
-    index = next(found, None)
-    return None if index is None else pick(dialog, index)
-
-
-def pick(dialog: Dialog, index: int) -> tuple[str, ...] | None:
-    """The keys that choose one line: its own, else arrows from the cursor and Enter; None if neither is known."""
-    key = dialog.options[index].key
-    if key is not None:
-        return (key,)
-    if dialog.cursor is None:
-        return None
-    steps = index - dialog.cursor
-    return (*(("Down",) if steps > 0 else ("Up",)) * abs(steps), "Enter")

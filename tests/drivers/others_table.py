@@ -31,27 +31,38 @@ CODEX: dict[str, str] = {
 """Codex 0.171.0 at 80 columns, without the title. Two are named for the turn that had just ended when they were taken."""
 
 COPILOT: dict[str, str] = {
+    "blocked draft": """
+        copilot-26-draft copilot-27-draft-rows copilot-30-after
+    """,
     "blocked login": """
-        copilot-20-virgin-after-trust
+        copilot-20-virgin-after-trust copilot-22-error401
     """,
     "blocked permission": """
         copilot-07-approval copilot-13-approval2
+    """,
+    "blocked question": """
+        copilot-24-question
     """,
     "blocked trust": """
         copilot-01-first copilot-14-yolo-untrusted copilot-19-virgin
     """,
     "busy": """
         copilot-04-busy copilot-05-busy-queued copilot-06-afterqueue copilot-17-apierror
+        copilot-23-retrying copilot-29-busy-draft
     """,
     "idle": """
         copilot-02-idle copilot-03-nogap copilot-08-approved copilot-09-paste copilot-10-long
         copilot-12-clean-idle copilot-15-allowall-env copilot-16-resume copilot-18-plugin
+        copilot-21-error400 copilot-25-question-cancelled
+    """,
+    "limited": """
+        copilot-31-error429
     """,
     "unknown": """
-        copilot-11-exit
+        copilot-11-exit copilot-28-loading
     """,
 }
-"""GitHub Copilot CLI 1.0.102 at 80 columns."""
+"""GitHub Copilot CLI 1.0.102 at 80 and 100 columns."""
 
 QWEN: dict[str, str] = {
     "blocked permission": """

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from nbs_fleet.drivers import (
+    answers,
     codex_screen,
     copilot_screen,
     gemini_screen,
@@ -213,12 +214,21 @@ def test_blank_rows_and_blanks_at_the_ends_change_nothing(name: str, blanks: int
 ACCEPT = Dialogs(trust="accept", permission="approve")
 REFUSE = Dialogs(trust="deny", permission="deny")
 LABELS = {
-    "codex": codex_screen.LABELS,
-    "copilot": copilot_screen.LABELS,
-    "qwen": qwen_screen.LABELS,
-    "gemini": gemini_screen.LABELS,
-    "opencode": opencode_screen.LABELS,
+    "codex": (codex_screen.YES, codex_screen.NO),
+    "copilot": (copilot_screen.YES, copilot_screen.NO),
+    "qwen": (qwen_screen.YES, qwen_screen.NO),
+    "gemini": (gemini_screen.YES, gemini_screen.NO),
+    "opencode": (opencode_screen.YES, opencode_screen.NO),
 }
+
+
+def answered(name: str, policy: Dialogs) -> tuple[str, ...] | None:
+    """The keys that answer a captured dialog."""
+    client, dialog = name.partition("-")[0], read(name).dialog
+    assert dialog is not None
+    index = answers.choose(dialog, policy, *LABELS[client])
+    pick = copilot_screen.pick if client == "copilot" else answers.pick
+    return None if index is None else pick(dialog, index)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +243,7 @@ LABELS = {
         ("copilot-01-first", ACCEPT, ("1",)),
         ("copilot-01-first", REFUSE, ("3",)),
         ("copilot-07-approval", ACCEPT, ("1",)),
-        ("copilot-07-approval", REFUSE, ("2",)),
+        ("copilot-07-approval", REFUSE, ("Escape",)),
         ("qwen-04-approval", ACCEPT, ("1",)),
         ("qwen-04-approval", REFUSE, ("4",)),
         ("gemini-01-first", ACCEPT, ("1",)),
@@ -245,13 +255,22 @@ LABELS = {
 def test_a_policy_is_carried_out_by_the_line_that_says_so(
     name: str, policy: Dialogs, keys: tuple[str, ...] | None
 ) -> None:
-    dialog = read(name).dialog
-    assert dialog is not None
-    assert tui.answer(dialog, policy, LABELS[name.partition("-")[0]]) == keys
+    assert answered(name, policy) == keys
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_without_a_policy_a_person_answers(name: str) -> None:
-    dialog = read(name).dialog
+    assert answered(name, Dialogs()) is None
+
+
+def test_a_question_of_copilot_is_walked_to_with_arrows() -> None:
+    dialog = read("copilot-24-question").dialog
     assert dialog is not None
-    assert tui.answer(dialog, Dialogs(), LABELS[name.partition("-")[0]]) is None
+    assert (dialog.text, dialog.cursor) == ("which?\n\nc:", 0)
+    assert [option.label for option in dialog.options] == ["red", "blue", "Other (type your answer)"]
+    assert copilot_screen.pick(dialog, 1) == ("Down", "Enter")
+
+
+def test_an_error_that_lasts_is_a_state_and_one_that_passed_is_told() -> None:
+    assert read("copilot-21-error400").detail.startswith("error: 400 scripted")
+    assert "HTTP 401" in read("copilot-22-error401").detail
