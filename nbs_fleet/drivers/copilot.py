@@ -42,7 +42,11 @@ class Copilot(Plain):
         ((1,), re.compile(r"Error: No session, task, or name matched"), ExitKind.NO_CONVERSATION),
         ((1,), re.compile(r"error: (unexpected|invalid|unknown|the argument)"), ExitKind.REFUSED),
     )
-    flicker: str | None = "#{cursor_x},#{cursor_y} #{window_activity} #{history_size}"
+    flicker: str | None = (
+        "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} "
+        "#{C:esc esc},#{C:/ commands},#{C:@ files},#{C:to navigate},#{C:enter accept}"
+    )
+    """The clock of `window_activity` ticks in seconds; the rows of the footer catch what falls into one second."""
     start_seconds: float = 20.0
     env_keys: tuple[str, ...] = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "NODE_EXTRA_CA_CERTS")
 
