@@ -54,6 +54,9 @@ _SINCE: dict[str, tuple[int, ...]] = {"StopFailure": (2, 1, 78), "FileChanged": 
 SUMMARY = "fleet mail"
 MESSAGE = "Message from nbs-fleet:"
 
+WAYS = 'a task notification named "fleet mail", or text that a hook adds'
+"""In which shapes messages reach an agent of Claude Code."""
+
 _APPENDS = ("--append-system-prompt", "--append-system-prompt-file")
 
 
@@ -79,7 +82,7 @@ def briefing(agent: Agent, team: str) -> tuple[str, ...]:
     """
     if any(word.partition("=")[0] in _APPENDS for word in agent.args):
         return ()
-    return ("--append-system-prompt", briefing_of(agent.handle, team))
+    return ("--append-system-prompt", briefing_of(agent.handle, team, ways=WAYS))
 
 
 def _claude(facts: Facts, *, with_tools: bool) -> Groups:

@@ -7,7 +7,7 @@ from posixpath import join
 from typing import Any
 
 from nbs_fleet.drivers.base import Facts
-from nbs_fleet.drivers.claude_hooks import BRIEFING
+from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.dialect import BLOCK, Dialect, HookEvent, command, quoted
 from nbs_fleet.drivers.recipes import TEXT
 
@@ -42,11 +42,11 @@ def files(facts: Facts) -> dict[str, str]:
     """The plugin: path -> text. What it tells at a session's start is a file that a command prints."""
     folder = join(facts.agent_dir, FOLDER)
     about = {"name": "nbs-fleet", "version": "1.0.0", "description": "Hooks and skills of nbs-fleet for one agent"}
-    briefing = BRIEFING.format(handle=facts.agent.handle, team=facts.team)
+    told = briefing_of(facts.agent.handle, facts.team)
     return {
         join(folder, "plugin.json"): _json({**about, "hooks": "hooks.json", "skills": ["skills"]}),
         join(folder, "hooks.json"): _json({"version": 1, "hooks": _hooks(facts)}),
-        join(folder, "briefing.json"): _json({"additionalContext": briefing}),
+        join(folder, "briefing.json"): _json({"additionalContext": told}),
     }
 
 

@@ -7,6 +7,7 @@ import re
 from nbs_fleet.drivers import tui
 from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
+from nbs_fleet.drivers.claude_errors import read_error
 from nbs_fleet.model import AgentState, BlockedKind
 
 _RULE = re.compile(r"^─{8,}$")
@@ -14,6 +15,8 @@ _PROMPT = re.compile(r"^[>*!](?: (?P<text>.*))?$")
 _PLACEHOLDER = re.compile(r"^  ?Type your message or @path/to/file$")
 _SPINNING = re.compile(rf"^{tui.SPINNER} ?(?P<what>.*)$")
 _RUNNING = re.compile(r"\(.*esc to cancel\)")
+_QUEUED = "Press ↑ to edit queued messages"
+_ERROR = re.compile(r"^✕ \[(?P<text>API Error: .*)\]( \(Press .*)?$")
 _WAITING = re.compile(rf"^{tui.SPINNER} Waiting for user confirmation")
 
 YES: Labels = {BlockedKind.PERMISSION: (r"^Yes, allow once",)}
@@ -37,11 +40,25 @@ def read_screen(screen: Screen) -> Reading:
         if dialog is not None:
             return tui.blocked(dialog)
         return Reading(AgentState.UNKNOWN, detail=f"neither box nor dialog: {rows[-1].strip()[:60]}")
-    text, above = found
+    text, above, footer, is_shell = found
     working = _working(above)
     if working:
         return Reading(AgentState.BUSY, detail=working, draft=text or None)
-    return tui.draft(text) if text else Reading(AgentState.IDLE)
+    if any(_SPINNING.match(row.strip()) for row in footer):
+        return Reading(AgentState.UNKNOWN, detail=tui.fold(footer), draft=text or None)
+    if is_shell:
+        return Reading(AgentState.BLOCKED, detail="shell mode", blocked=BlockedKind.DRAFT, draft=text)
+    return tui.draft(text) if text else _after_turn(above)
+
+
+def _after_turn(above: tuple[str, ...]) -> Reading:
+    """Idle, unless the last thing that happened was an error that ended the turn and that lasts."""
+    failed = _ERROR.match(tui.fold(tui.last_paragraph(above)))
+    if failed is None:
+        return Reading(AgentState.IDLE)
+    reading = read_error(failed["text"])
+    lasts = reading.state in (AgentState.BLOCKED, AgentState.LIMITED)
+    return reading if lasts else Reading(AgentState.IDLE, detail=reading.detail)
 
 
 def read_dialog(rows: tuple[str, ...]) -> Dialog | None:
@@ -59,23 +76,31 @@ def read_dialog(rows: tuple[str, ...]) -> Dialog | None:
     return choice.dialog(BlockedKind.PERMISSION) if choice.has("Yes, allow once") else None
 
 
-def _box(rows: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
-    """What the input box holds, and the rows above it; None when something else is the lowest."""
+def _box(rows: tuple[str, ...]) -> tuple[str, tuple[str, ...], tuple[str, ...], bool] | None:
+    """What the input box holds, the rows above and below it, and whether it is in shell mode; else None.
+
+    Where the cursor stands behind text, a blank of no width is drawn.
+    """
     rules = [index for index, row in enumerate(rows) if _RULE.match(row)]
     if len(rules) < 2:
         return None
     upper, lower = rules[-2:]
-    inside = rows[upper + 1 : lower]
+    inside = tuple(row.replace("\u200b", "").rstrip() for row in rows[upper + 1 : lower])
     first = _PROMPT.match(inside[0]) if inside else None
     if first is None or any(row and not row.startswith("  ") for row in rows[lower + 1 :]):
         return None
     text = first["text"] or ""
     if _PLACEHOLDER.match(text):
-        return "", rows[:upper]
-    return "\n".join([text, *(row.removeprefix("  ") for row in inside[1:])]).strip(), rows[:upper]
+        text = ""
+    else:
+        text = "\n".join([text, *(row.removeprefix("  ") for row in inside[1:])]).strip()
+    return text, rows[:upper], rows[lower + 1 :], inside[0].startswith("!")
 
 
 def _working(above: tuple[str, ...]) -> str:
-    """What the moving line says, joined where the pane broke it; empty when no turn runs."""
-    said = _SPINNING.match(tui.fold(tui.last_paragraph(above)))
+    """What the moving line says, joined where the pane broke it; empty when no turn runs. Queued texts follow it."""
+    block = list(tui.last_paragraph(above))
+    if block and block[-1].strip() == _QUEUED:
+        return "messages are queued"
+    said = _SPINNING.match(tui.fold(tuple(block)))
     return said["what"] if said and _RUNNING.search(said["what"]) else ""

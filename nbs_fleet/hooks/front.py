@@ -89,8 +89,8 @@ Stop | PreToolUse | PostToolUse | UserPromptSubmit)
     done
     ;;
 esac
-if [ "$event" = UserPromptSubmit ]; then
-    # What the agent signalled before now belongs to an earlier turn.
+if [ "$event" = UserPromptSubmit ] && ! grep -q '"prompt" *: *""' "$new"; then
+    # What the agent signalled before now belongs to an earlier turn. (Qwen Code tells of an empty prompt within one.)
     true >"$agent/turn"
 fi
 if [ "$ask" ] && [ "$policy" ]; then
@@ -110,7 +110,7 @@ exit 0
 def front(python: str) -> str:
     """The text of the front for a run directory whose hook program is run by the interpreter `python` (absolute).
 
-    It runs in any POSIX shell and needs `cat`, `mv` and `rm`. Its environment names the agent: NBS_FLEET_RUN (the
+    It runs in any POSIX shell and needs `cat`, `mv`, `rm` and `grep`. Its environment names the agent: NBS_FLEET_RUN (the
     run directory) and NBS_HANDLE.
     """
     quoted = "'" + python.replace("'", "'\\''") + "'"

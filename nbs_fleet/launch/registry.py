@@ -19,6 +19,7 @@ _OWN: dict[str, str] = {
     "claudeless": "nbs_fleet.drivers.claudeless:Claudeless",
     "codex": "nbs_fleet.drivers.codex:Codex",
     "copilot": "nbs_fleet.drivers.copilot:Copilot",
+    "qwen": "nbs_fleet.drivers.qwen:Qwen",
     "sim": "nbs_fleet.drivers.sim:Sim",
 }
 """What our own package registers. To import importlib.metadata and scan takes some 35 ms, measured: only where needed."""

@@ -65,20 +65,26 @@ COPILOT: dict[str, str] = {
 """GitHub Copilot CLI 1.0.102 at 80 and 100 columns."""
 
 QWEN: dict[str, str] = {
+    "blocked draft": """
+        qwen-07-draft qwen-13-shell
+    """,
+    "blocked login": """
+        qwen-10-error401
+    """,
     "blocked permission": """
         qwen-04-approval
     """,
     "busy": """
-        qwen-03-busy
+        qwen-03-busy qwen-08-busy-draft qwen-09-queued
     """,
     "idle": """
-        qwen-01-first qwen-02-inputfile qwen-05-approved
+        qwen-01-first qwen-02-inputfile qwen-05-approved qwen-11-error400 qwen-12-interrupted qwen-14-ctrlc
     """,
     "unknown": """
         qwen-06-exit
     """,
 }
-"""Qwen Code 0.15.10 at 80 columns."""
+"""Qwen Code 0.15.10 at 80 and 100 columns."""
 
 GEMINI: dict[str, str] = {
     "blocked draft": """

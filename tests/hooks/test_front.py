@@ -51,6 +51,14 @@ def test_a_large_payload_is_taken_in_whole(ana: Hooked, shell: str) -> None:
     assert events(ana) == [payload]
 
 
+def test_a_prompt_begins_a_turn_and_an_empty_one_within_it_does_not(ana: Hooked, shell: str) -> None:
+    mark = ana.agent / "turn"
+    ana.call("UserPromptSubmit", payload=b'{"prompt":"","cwd":"/x"}', shell=shell)
+    assert not mark.exists()
+    ana.call("UserPromptSubmit", payload=b'{"prompt":"say \\"prompt\\":\\"\\"","cwd":"/x"}', shell=shell)
+    assert mark.exists()
+
+
 def test_fifty_events_at_once_are_all_kept(ana: Hooked, shell: str) -> None:
     payloads = [json.dumps({"n": n}).encode() for n in range(50)]
     with ThreadPoolExecutor(16) as pool:
