@@ -11,7 +11,7 @@ from typing import Any
 from nbs_fleet.sim import statefile, terminal
 from nbs_fleet.sim.dialogs import Answer, Dialog
 from nbs_fleet.sim.editor import Editor
-from nbs_fleet.sim.kernel import Future, Loop, Task, Timer, first, start
+from nbs_fleet.sim.kernel import Future, Loop, Task, Timer, start
 from nbs_fleet.sim.keys import Key
 from nbs_fleet.sim.session import Session
 from nbs_fleet.sim.settings import Hook
@@ -24,7 +24,8 @@ Json = dict[str, Any]
 AGAIN_SECONDS = 1.0
 IDLE_NOTICE_MS = 60_000
 """After so long the client says that it waits; messageIdleNotifThresholdMs in its config changes it."""
-_CYCLE = ("default", "acceptEdits", "plan")
+_CYCLE = ("default", "acceptEdits", "plan", "auto")
+_CYCLE_BYPASS = ("default", "acceptEdits", "plan", "bypassPermissions", "auto")
 
 
 class App:
@@ -207,6 +208,7 @@ class App:
             self.editor.set("")
             self.view.shell_mode = False
         if self._arm("ctrl-c", "Press Ctrl-C again to exit"):
+            self.view.left = "Press Ctrl-C again to exit"
             self.leave(0, "prompt_input_exit")
 
     def on_end(self) -> None:
@@ -214,11 +216,12 @@ class App:
         if self.editor.text:
             self.editor.key(Key("delete"))
         elif self._arm("ctrl-d", "Press Ctrl-D again to exit"):
+            self.view.left = "Press Ctrl-D again to exit"
             self.leave(0, "prompt_input_exit")
 
     def next_mode(self) -> None:
         """Shift+Tab."""
-        cycle = (*_CYCLE, "bypassPermissions") if self.session.can_bypass else _CYCLE
+        cycle = _CYCLE_BYPASS if self.session.can_bypass else _CYCLE
         at = cycle.index(self.session.mode) if self.session.mode in cycle else -1
         if cycle[(at + 1) % len(cycle)] == "plan":
             self.session.before_plan = self.session.mode
@@ -242,6 +245,9 @@ class App:
     def give(self, prompt: Prompt) -> None:
         """Take something to do: now if idle, else in its turn."""
         if prompt.kind == "prompt" and prompt.text.strip() in {"/exit", "/quit"}:
+            from nbs_fleet.sim import leaving  # noqa: PLC0415 - once
+
+            leaving.goodbye(self)
             self.leave(0, "prompt_input_exit")
             return
         if self.busy or not self.ready or self.view.dialog is not None:
@@ -270,7 +276,8 @@ class App:
         return batch
 
     def _start(self, prompts: list[Prompt]) -> None:
-        self.session.prompt_id = new_uuid()
+        if prompts[0].kind != "shell":
+            self.session.prompt_id = new_uuid()
         if self.idle_timer is not None:
             self.idle_timer.cancel()
             self.idle_timer = None
@@ -374,22 +381,6 @@ class App:
         if self.leaving:
             return
         self.leaving = True
-        start(self._leave(code, reason))
+        from nbs_fleet.sim import leaving  # noqa: PLC0415 - once
 
-    async def _leave(self, code: int, reason: str) -> None:
-        if reason == "prompt_input_exit":
-            for task in self.session.hooks.background:
-                task.interrupt()
-        if self.session.state.status is not None:
-            ending = start(self.session.end_hooks(reason))
-            await first(ending, self.loop.after(5.0))
-        self.session.transcript.flush()
-        self.session.state.remove()
-        self.view.paint()
-        self.close()
-        if self.session.transcript.exists():
-            name = f'"{self.session.name}"' if self.session.name else self.session.id
-            terminal.write(f"\r\n\r\nResume this session with:\r\nclaude --resume {name}\r\n".encode())
-        else:
-            terminal.write(b"\r\n")
-        self.loop.stop(code)
+        start(leaving.leave(self, code, reason))

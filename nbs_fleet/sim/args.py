@@ -96,7 +96,7 @@ Options:
 With no rule for a prompt, directives in the prompt script the reply: [[say X]] [[slow SECS TEXT]] [[wait SECS TEXT]]
 [[bash CMD]] [[bg CMD]] [[tool NAME JSON]] [[saytool TEXT || NAME JSON]] [[plan TEXT]] [[err STATUS N]] [[usage N]]
 [[streamerr TYPE]] [[stop REASON TEXT]]; one directive per reply. NBS_SIM_LOG=FILE keeps each request as a JSON line.
-A scenario may also set startup = ["trust", "apikey", "mcp"]: dialogs shown at the start, trust as the config says.
+A scenario may also set nbs_fleet.startup = ["trust", "apikey", "mcp"]: dialogs shown unless the config answers them.
 """
 
 

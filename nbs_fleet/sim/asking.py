@@ -24,14 +24,15 @@ def _indented(text: str, indent: str, columns: int) -> list[str]:
     return [(indent + line).rstrip() for line in wrap(text, columns - len(indent) - 2)]
 
 
-def permission(tool: str, given: Json, cwd: str, preview: list[str]) -> Dialog:
-    """May this tool run? `preview` is how a file will look."""
+def permission(tool: str, given: Json, cwd: str, preview: list[str], why: str | None = None) -> Dialog:
+    """May this tool run? `preview` is how a file will look; `why` it is asked though the mode would not ask."""
     if tool == "Bash":
         command, about = str(given.get("command", "")), str(given.get("description", ""))
 
         def bash(columns: int) -> list[str]:
             body = _indented(command, "   ", columns) + (_indented(about, "   ", columns) if about else [])
-            return [" Bash command", "", *body, "", " Do you want to proceed?"]
+            reason = ["", *(f" {row}" for row in wrap(why, columns - 2))] if why else []
+            return [" Bash command", "", *body, *reason, "", " Do you want to proceed?"]
 
         place = f"{os.path.basename(cwd)}/"
         options = [
@@ -39,6 +40,8 @@ def permission(tool: str, given: Json, cwd: str, preview: list[str]) -> Dialog:
             Option(f"Yes, and always allow access to {place} from this project", "always"),
             Option("No", "no"),
         ]
+        if why:
+            del options[1]
         return Dialog(bash, options, foot="Esc to cancel · Tab to amend · ctrl+e to explain", indent=" ")
     path = str(given.get("file_path", ""))
     shown = os.path.relpath(path, cwd) if path.startswith("/") else path

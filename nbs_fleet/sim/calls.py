@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nbs_fleet.sim.turn import Turn
 
 Json = dict[str, Any]
+_KNOWN = {"Bash", "Read", "Write", "Edit", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "Agent"}
 _WITH_DIALOG = {"AskUserQuestion", "ExitPlanMode", "EnterPlanMode"}
 
 
@@ -53,6 +54,8 @@ class Calls:
 
     def _input(self, call: Call) -> Json:
         """ExitPlanMode is given the plan that was written."""
+        if call.tool == "Edit":
+            return {"replace_all": False, **call.input}
         if call.tool != "ExitPlanMode":
             return call.input
         try:
@@ -73,7 +76,17 @@ class Calls:
 
     # --- one call
 
+    def _known(self, call: Call) -> bool:
+        """Whether there is such a tool: the client's own, or one that the scenario knows how to treat."""
+        scenario = self.session.scenario
+        scripted = call.result is not None or call.tool in dict(scenario.tools) or not scenario.live
+        return scripted or call.tool in _KNOWN
+
     async def _one(self, use: Use) -> tuple[Json, Result]:
+        if not self._known(use.call):
+            text = f"<tool_use_error>Error: No such tool available: {use.call.tool}</tool_use_error>"
+            result = Result(text, "", None, error=True)
+            return self._record(use, result), result
         head = self._head(use)
         self.view.live = [head] if head is not None else []
         self.view.changed()
@@ -88,7 +101,8 @@ class Calls:
 
     async def _decide_and_do(self, use: Use) -> Result:
         tool = use.call.tool
-        base: Json = {"tool_name": tool, "tool_input": use.given, "tool_use_id": use.use_id}
+        given = tools.told(use.given, self.session.cwd)
+        base: Json = {"tool_name": tool, "tool_input": given, "tool_use_id": use.use_id}
         verdicts = await self.session.run_hooks("PreToolUse", base, tool)
         self._collect(use, verdicts, "PreToolUse")
         denied = next((v for v in verdicts if v.permission == "deny" or v.block), None)
@@ -106,7 +120,7 @@ class Calls:
 
     async def _after(self, use: Use, result: Result, ms: int) -> None:
         tool = use.call.tool
-        fields: Json = {"tool_name": tool, "tool_input": use.given}
+        fields: Json = {"tool_name": tool, "tool_input": result.given or tools.told(use.given, self.session.cwd)}
         if result.error:
             fields |= {"tool_use_id": use.use_id, "error": result.content, "is_interrupt": False, "duration_ms": ms}
             verdicts = await self.session.run_hooks("PostToolUseFailure", fields, tool)
@@ -141,7 +155,8 @@ class Calls:
             if ruling.cut:
                 raise Interrupted
             refused = tools.failed(ruling.reason)._replace(data=None)
-            return refused._replace(shown="Denied by PermissionRequest hook") if ruling.by_hook else refused
+            shown = f"{refused.shown}\0Denied by PermissionRequest hook"
+            return refused._replace(shown=shown) if ruling.by_hook else refused
         if self.session.scenario.live and use.call.result is None:
             result = await self._execute(tool, use.given)
         else:
@@ -158,12 +173,8 @@ class Calls:
             return Result(text, "Running in the background (↓ to manage)", {"stdout": "", "backgroundTaskId": shell})
         if tool == "Bash":
             return await self._bash(given)
-        work = {"Read": tools.read, "Write": tools.write, "Edit": tools.edit}.get(tool)
-        if work is None:
-            text = f"No such tool available: {tool}"
-            return Result(f"<tool_use_error>Error: {text}</tool_use_error>", f"Error: {text}", None, error=True)
         try:
-            return work(given, self.session.cwd)
+            return {"Read": tools.read, "Write": tools.write, "Edit": tools.edit}[tool](given, self.session.cwd)
         except tools.ToolError as error:
             return tools.failed(str(error))
 
@@ -239,11 +250,14 @@ class Calls:
             self.view.add(Item("said", said), Item("result", rows))
         elif tool in {"Write", "Edit"} and head is not None:
             path = os.path.relpath(str(use.given.get("file_path", "")), self.session.cwd)
-            rows = "\n".join(permission.preview(self.session.cwd, tool, use.given))
+            drawn = permission.preview(self.session.cwd, tool, use.given)
+            rows = "\n".join(row.removeprefix(" ") for row in drawn) if tool == "Write" else "\n".join(drawn)
             verb = "write" if tool == "Write" else "update"
             self.view.add(head, Item("result", f"User rejected {verb} to {path}\n{rows}"))
+        elif tool == "ExitPlanMode":
+            self.view.add(Item("result", choices.rejected(str(use.given.get("plan", "")))))
         else:
-            self.view.add(head or Item("said", "User rejected Claude's plan"), Item("result", INTERRUPTED))
+            self.view.add(*([head] if head is not None else []), Item("result", INTERRUPTED))
         block = {"type": "tool_result", "content": tools.REJECTED, "is_error": True, "tool_use_id": use.use_id}
         self._line(use, block, "User rejected tool use")
         self.session.context.results([block], [])

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from nbs_fleet.sim import asking, permission, tools
+from nbs_fleet.sim.cells import width
 from nbs_fleet.sim.kernel import Interrupted
 from nbs_fleet.sim.permission import Use
 from nbs_fleet.sim.screen import NBSP
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
+_PLANNING = """\
+In plan mode, you should:
+1. Thoroughly explore the codebase to understand existing patterns
+2. Identify similar features and architectural approaches
+3. Consider multiple approaches and their trade-offs
+4. Use AskUserQuestion if you need to clarify the approach
+5. Design a concrete implementation strategy
+6. When ready, use ExitPlanMode to present your plan for approval
+
+Remember: DO NOT write or edit any files yet. This is a read-only exploration and planning phase."""
+
+
 def enter_plan(turn: Turn) -> Result:
     """EnterPlanMode: no dialog, only another mode."""
     session = turn.session
@@ -24,7 +37,6 @@ def enter_plan(turn: Turn) -> Result:
         session.before_plan = session.mode
     session.mode = "plan"
     text = "Entered plan mode. You should now focus on exploring the codebase and designing an implementation approach."
-    session.transcript.raw({"type": "permission-mode", "permissionMode": "plan", "sessionId": session.id})
     session.transcript.add(
         {
             "attachment": {"type": "plan_mode", "planFilePath": session.plan_path, "planExists": False},
@@ -32,7 +44,7 @@ def enter_plan(turn: Turn) -> Result:
         }
     )
     shown = "Entered plan mode\nClaude is now exploring and designing an implementation approach."
-    return Result(text, shown, {"message": text})
+    return Result(f"{text}\n\n{_PLANNING}", shown, {"message": text})
 
 
 def _not_planning() -> Result:
@@ -68,6 +80,15 @@ async def exit_plan(turn: Turn, use: Use) -> Result:
     return _approved(session.plan_path, plan, home, by_hook=ruling.by_hook)
 
 
+def rejected(plan: str) -> str:
+    """What is shown of a plan that a person did not want."""
+    head = "User rejected Claude's plan:"
+    rows = [line.lstrip("# ") if line.startswith("#") else line for line in plan.splitlines()]
+    room = max(width(head) - 4, *(width(row) for row in rows)) if rows else width(head) - 4
+    body = [f"│ {row}{' ' * (room - width(row))} │" for row in rows]
+    return "\n".join((head, f"╭{'─' * (room + 2)}╮", *body, f"╰{'─' * (room + 2)}╯"))
+
+
 def _approved(path: str, plan: str, home: str, *, by_hook: bool) -> Result:
     short = path.replace(home + "/", "~/", 1) if home else path
     shown = f"User approved Claude's plan\0Plan saved to: {short} · /plan to edit\n"
@@ -77,9 +98,9 @@ def _approved(path: str, plan: str, home: str, *, by_hook: bool) -> Result:
     text = (
         "User has approved your plan. You can now start coding. Start with updating your todo list if applicable\n\n"
         f"Your plan has been saved to: {path}\nYou can refer back to it if needed during implementation.\n\n"
-        f"## Approved Plan:\n{plan}"
+        f"## Approved Plan (edited by user):\n{plan}"
     )
-    return Result(text, shown, {"plan": plan, "isAgent": False, "filePath": path})
+    return Result(text, shown, {"plan": plan, "isAgent": False, "filePath": path, "planWasEdited": True})
 
 
 async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
@@ -104,7 +125,8 @@ async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
     text = f"Your questions have been answered: {pairs}. You can now continue with these answers in mind."
     listed = "\n".join(f"· {q} → {a}" for q, a in answers.items())
     shown = f"{NBSP}User answered Claude's questions:\0{listed}"
-    return Result(text, shown, {"questions": questions, "answers": answers, "annotations": {}})
+    given = {**use.given, "answers": answers, "annotations": {}}
+    return Result(text, shown, {"questions": questions, "answers": answers, "annotations": {}}, given=given)
 
 
 def _clarify(questions: list[Json]) -> Result:

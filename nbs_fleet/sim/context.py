@@ -91,15 +91,11 @@ class Context:
 
         A tool call without a result is left out, and so is all that a compaction put a summary in place of.
         """
-        done = set()
-        for line in lines:
-            for block in _blocks(line):
-                if block.get("type") == "tool_result":
-                    done.add(block.get("tool_use_id"))
+        cut = cut_calls(lines)
         for line in lines:
             kind = line.get("type")
             if kind == "assistant" and not line.get("isApiErrorMessage"):
-                blocks = [b for b in _blocks(line) if b.get("type") != "tool_use" or b.get("id") in done]
+                blocks = [b for b in _blocks(line) if b.get("type") != "tool_use" or b.get("id") not in cut]
                 if blocks:
                     self._add("assistant", blocks)
             elif kind == "user":
@@ -117,6 +113,13 @@ class Context:
         elif attachment.get("type") == "hook_additional_context":
             for text in attachment.get("content") or []:
                 self.system(f"{attachment.get('hookName')} hook additional context: {text}")
+
+
+def cut_calls(lines: list[Json]) -> set[str]:
+    """The ids of the tool calls in a transcript that never got a result."""
+    blocks = [block for line in lines for block in _blocks(line)]
+    done = {block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"}
+    return {str(b["id"]) for b in blocks if b.get("type") == "tool_use" and b.get("id") not in done}
 
 
 def _blocks(line: Json) -> list[Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nbs_fleet.sim.cells import wrap
+from nbs_fleet.sim.cells import width, wrap
 from nbs_fleet.sim.keys import Key
 from nbs_fleet.sim.screen import rule
 
@@ -58,14 +58,20 @@ class Dialog:
         """The whole dialog, from its upper rule to its footer."""
         lines = [rule(columns), *self.head(columns)]
         for i, option in enumerate(self.options):
-            lines += self._option_lines(i, option)
+            lines += self._option_lines(i, option, columns)
         return [*lines, "", self.indent + self.foot]
 
-    def _option_lines(self, i: int, option: Option) -> list[str]:
+    def _option_lines(self, i: int, option: Option, columns: int = 0) -> list[str]:
+        """The lines of one option. A label that is too wide for the pane is wrapped and loses the blank before it."""
         mark = "❯" if i == self.cursor else " "
         label = self.typed if option.value == FREE and self.typed else option.label
-        first = f"{self.indent}{mark} {i + 1}. {label}"
-        return [first, *(f"{self.indent}     {text}" for text in option.below)]
+        head = f"{self.indent}{mark} {i + 1}. "
+        rows = [label]
+        if columns and width(head + label) >= columns:
+            rows, head = wrap(label, columns - width(head)), head.rstrip()
+        under = f"{self.indent}    "
+        below = [f"{self.indent}     {text}" for text in option.below]
+        return [head + rows[0], *(under + row for row in rows[1:]), *below]
 
     def key(self, key: Key) -> Answer | None:
         """Apply a key; an Answer ends the dialog. Typed text is swallowed where no option takes it."""
@@ -89,8 +95,10 @@ class Dialog:
         """A digit chooses at once; on a free option it only moves there."""
         if not 0 <= index < len(self.options):
             return None
+        if self.options[index].value != FREE:
+            return self.choose(index)
         self.cursor = index
-        return None if self.options[index].value == FREE else self.choose(index)
+        return None
 
     def choose(self, index: int) -> Answer | None:
         """Take an option; an empty free one is not taken."""
@@ -178,7 +186,7 @@ def mcp_server(name: str) -> Dialog:
         Option("Use this and all future MCP servers in this project", "all"),
         Option("Continue without using this MCP server", "no"),
     ]
-    return Dialog(head, options, waiting_for=None, title="mcp")
+    return Dialog(head, options, waiting_for=None, title=f"mcp {name}")
 
 
 def settings_fault(path: str, problems: tuple[str, ...], advice: tuple[str, ...], *, fatal: bool) -> Dialog:

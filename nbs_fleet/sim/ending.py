@@ -112,6 +112,30 @@ def _summary(turn: Turn, verdicts: list[Verdict], errors: list[str], notes: list
     )
 
 
+def refuse(turn: Turn, prompt: str, reason: str) -> None:
+    """A hook blocked a prompt: it is dropped, and that is said."""
+    text = f"UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {prompt}"
+    turn.view.add(Item("notice", text))
+    turn.session.head()
+    _warn(turn, text)
+
+
+def hold_back(turn: Turn, reason: str) -> None:
+    """A hook of a prompt said `continue: false`: it is in the conversation, and nothing is asked of the model."""
+    text = f"Operation stopped by hook: {reason}"
+    turn.view.add(Item("user", text), Item("notice", text))
+    turn.session.transcript.add({"type": "user", "message": {"role": "user", "content": text}})
+    _warn(turn, text)
+
+
+def _warn(turn: Turn, text: str) -> None:
+    turn.session.transcript.add(
+        {"type": "system", "subtype": "informational", "content": text, "isMeta": False},
+        level="warning",
+        preventContinuation=True,
+    )
+
+
 async def api_error(turn: Turn, error: faults.ApiError) -> None:
     """Shown, recorded as the client's own words, and StopFailure instead of Stop."""
     session = turn.session

@@ -56,7 +56,7 @@ def from_status(status: int, *, repeated: int = 0) -> ApiError:
     if status == 401:
         return ApiError("Invalid API key · Fix external API key", "authentication_failed", status=401, quiet=True)
     if status == 403:
-        text = "Please run /login · API Error: 403 mock error 403"
+        text = "Please run /login · API Error: 403 scripted error 403"
         return ApiError(text, "authentication_failed", status=403)
     if status == 429:
         text = (
@@ -70,7 +70,7 @@ def from_status(status: int, *, repeated: int = 0) -> ApiError:
             "in a moment. If it persists, check your inference gateway (127.0.0.1)."
         )
         return ApiError(text, "server_error", status=529)
-    name = {500: "Internal server error", 529: "Overloaded"}.get(status, f"mock error {status}")
+    name = {500: "Internal server error", 529: "Overloaded"}.get(status, f"scripted error {status}")
     text = f"API Error: {status} {name}. This is a server-side issue, {_AGAIN}"
     return ApiError(text, "server_error", status=status)
 
@@ -88,7 +88,7 @@ def from_failure(failure: Failure) -> ApiError:
     text, kind = {
         "network_unreachable": ("Unable to connect to API (ConnectionRefused)", "server_error"),
         "connection_timeout": ("Request timed out", "server_error"),
-        "partial_response": ("mock overloaded_error", "unknown"),
+        "partial_response": ("scripted overloaded_error", "unknown"),
         "malformed_json": ("Unexpected end of JSON input", "unknown"),
     }[failure.kind]
     return ApiError(f"API Error: {text}", kind)

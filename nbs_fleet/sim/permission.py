@@ -43,26 +43,38 @@ class Use(NamedTuple):
     line: str
 
 
-async def rule(turn: Turn, use: Use, *, allowed: bool) -> Ruling:
-    """Decide about a tool without a dialog of its own. `allowed`: a hook or the scenario already said yes."""
+async def rule(turn: Turn, use: Use, *, allowed: bool, asked: str | None = None) -> Ruling:
+    """Decide about a tool without a dialog of its own.
+
+    `allowed`: a hook or the scenario already said yes; `asked`: a hook wants it asked, in these words.
+    """
     tool, given, session = use.call.tool, use.given, turn.session
-    denied = Ruling(allow=False, reason=f"Permission to use {tool} has been denied.")
+    denied = Ruling(allow=False, reason=f"Permission to use {_subject(tool, given)} has been denied.")
     if tools.allowed_by(session.settings.deny, tool, given):
         return denied
-    if allowed or free(session, tool, given):
+    if asked is None and (allowed or free(session, tool, given)):
         return Ruling(allow=True)
     if session.mode == "dontAsk":
         return denied
-    dialog = asking.permission(tool, given, session.cwd, preview(session.cwd, tool, given))
+    rule_ = next((r for r in session.settings.ask if tools.allowed_by((r,), tool, given)), None)
+    why = _confirm(rule_) if rule_ else asked
+    dialog = asking.permission(tool, given, session.cwd, preview(session.cwd, tool, given), why)
     if tool == "Bash":
         turn.view.live = [*turn.view.live, Item("result", "Waiting…")]
-    ruling = await ask(turn, use, dialog)
+    ruling = await ask(turn, use, dialog, suggest=why is None)
     if ruling.choice == "always":
         session.allowed.add(tool)
-        if tool != "Bash":
-            session.mode = "acceptEdits"
+        session.mode = "acceptEdits"
     turn.view.live = [item for item in turn.view.live if item.text != "Waiting…"]
     return ruling
+
+
+def _confirm(asking_rule: str) -> str:
+    return f"Permission rule {asking_rule} requires confirmation for this command.\n/permissions to update rules"
+
+
+def _subject(tool: str, given: Json) -> str:
+    return f"{tool} with command {given.get('command', '')}" if tool == "Bash" else tool
 
 
 def free(session: Session, tool: str, given: Json) -> bool:
@@ -96,13 +108,15 @@ def preview(cwd: str, tool: str, given: Json) -> list[str]:
     return tools.difference(before, after).split("\n")[1:]
 
 
-async def ask(turn: Turn, use: Use, dialog: Dialog, *, notice: str = "Claude needs your permission") -> Ruling:
+async def ask(
+    turn: Turn, use: Use, dialog: Dialog, *, notice: str = "Claude needs your permission", suggest: bool = True
+) -> Ruling:
     """Show a dialog and ask the PermissionRequest hooks at the same time; whoever answers first decides."""
-    fields: Json = {"tool_name": use.call.tool, "tool_input": use.given}
-    if use.call.tool not in {"AskUserQuestion", "ExitPlanMode"}:
+    fields: Json = {"tool_name": use.call.tool, "tool_input": tools.told(use.given, turn.session.cwd)}
+    if suggest and use.call.tool not in {"AskUserQuestion", "ExitPlanMode"}:
         add = {"type": "addDirectories", "directories": [turn.session.cwd], "destination": "session"}
         mode = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
-        fields["permission_suggestions"] = [add, mode]
+        fields["permission_suggestions"] = [mode] if use.call.tool in {"Write", "Edit"} else [add, mode]
     answer = turn.front.ask(dialog)
     hooks = start(turn.session.run_hooks("PermissionRequest", fields, use.call.tool))
     timer = turn.loop.call_later(NOTICE_SECONDS, lambda: _notify(turn.session, notice))

@@ -6,12 +6,14 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from nbs_fleet.sim import tools, transcript
+from nbs_fleet.sim import context, faults, tools, transcript
 from nbs_fleet.sim.args import Args
-from nbs_fleet.sim.view import Item
+from nbs_fleet.sim.screen import clock
+from nbs_fleet.sim.view import PAST, Item
 
 if TYPE_CHECKING:
     from nbs_fleet.sim.app import App
+    from nbs_fleet.sim.session import Session
 
 Json = dict[str, Any]
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -47,15 +49,31 @@ def restore(app: App, lines: list[Json]) -> None:
     linked = [line for line in lines if line.get("uuid") and not line.get("isSidechain")]
     if linked and not session.args.fork:
         session.transcript.parent = str(linked[-1]["uuid"])
+        session.headed = True
     if session.name is None:
         session.name = title(lines)
         session.state.rename(session.name)
     app.view.add(Item("welcome", "old"))
-    app.view.items += [item for line in lines for item in _items(line, session.cwd)][-100:]
+    cut = context.cut_calls(lines)
+    app.view.items += [item for line in lines for item in _items(line, session.cwd, cut)][-100:]
+    if cut:
+        _go_on(session)
 
 
-def _items(line: Json, cwd: str) -> list[Item]:
+def _go_on(session: Session) -> None:
+    """A call without a result: the client answers in the model's stead, so that the conversation is whole."""
+    said = [{"type": "text", "text": "Continue from where you left off."}]
+    session.transcript.add({"type": "user", "message": {"role": "user", "content": said}}, isMeta=True)
+    session.context.user("Continue from where you left off.")
+    error = faults.ApiError("No response requested.", "")
+    session.transcript.add(faults.synthetic(error))
+    session.context.assistant([{"type": "text", "text": "No response requested."}])
+
+
+def _items(line: Json, cwd: str, cut: set[str]) -> list[Item]:
     content = (line.get("message") or {}).get("content")
+    if line.get("subtype") == "turn_duration":
+        return [Item("done", f"✻ {PAST[0]} for {clock(line.get('durationMs', 0) / 1000)}")]
     if line.get("type") == "user" and isinstance(content, str) and not line.get("isMeta"):
         return [] if content.startswith("<") else [Item("user", content)]
     blocks = content if isinstance(content, list) else []
@@ -63,6 +81,8 @@ def _items(line: Json, cwd: str) -> list[Item]:
     for block in blocks:
         if block.get("type") == "text" and line.get("type") == "assistant":
             items.append(Item("said", str(block.get("text", ""))))
+        elif block.get("type") == "tool_use" and block.get("id") in cut:
+            continue
         elif block.get("type") == "tool_use" and block.get("name") not in {"AskUserQuestion", "ExitPlanMode"}:
             items.append(Item("said", tools.label(str(block.get("name")), block.get("input") or {}, cwd)))
     return items

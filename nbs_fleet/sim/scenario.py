@@ -27,7 +27,10 @@ FAILURES: dict[str, dict[str, type]] = {
     "partial_response": {"partial_text": str},
     "malformed_json": {"raw": str},
 }
+EXTENSION = "nbs_fleet"
+"""The one key that other readers of this format don't know: what is beyond it lies below."""
 STARTUP = ("trust", "apikey", "mcp")
+"""Dialogs that `startup` below the extension key asks for; each is shown unless the client's config answers it."""
 _TOP: dict[str, type] = {
     "name": str,
     "default_model": str,
@@ -48,8 +51,9 @@ _TOP: dict[str, type] = {
     "responses": list,
     "default_response": object,
     "tool_execution": dict,
-    "startup": list,
+    EXTENSION: dict,
 }
+_EXTENSION: dict[str, type] = {"startup": list}
 _TIMEOUTS: dict[str, type] = {
     "exit_hint_ms": int,
     "compact_delay_ms": int,
@@ -325,9 +329,10 @@ def check(data: Any, label: str, files: Callable[[str], Any]) -> Scenario:
     mode = top.get("permission_mode")
     if mode is not None and mode not in KEBAB_MODES:
         checker.wrong("permission_mode", f"must be one of {', '.join(KEBAB_MODES)}")
-    for item in top.get("startup", []):
+    own = checker.table(EXTENSION, top.get(EXTENSION, {}), _EXTENSION)
+    for item in own.get("startup", []):
         if item not in STARTUP:
-            checker.wrong("startup", f"must list only {', '.join(STARTUP)}")
+            checker.wrong(f"{EXTENSION}.startup", f"must list only {', '.join(STARTUP)}")
     if checker.errors:
         raise ScenarioError("\n".join(checker.errors))
     return Scenario(
@@ -342,7 +347,7 @@ def check(data: Any, label: str, files: Callable[[str], Any]) -> Scenario:
         session_id=top.get("session_id"),
         response_delay_ms=timeouts.get("response_delay_ms", 0),
         compact_delay_ms=timeouts.get("compact_delay_ms", 20),
-        startup=tuple(top.get("startup", [])),
+        startup=tuple(own.get("startup", [])),
     )
 
 

@@ -83,7 +83,7 @@ def _status(footer: Footer) -> tuple[str, str]:
     mode = _MODE.get(footer.mode)
     if mode is None:
         head = [] if footer.busy or footer.typed else ["? for shortcuts"]
-        words = ([shells] if shells else []) + head + ([] if footer.typed and not footer.busy else rest)
+        words = ([shells] if shells else []) + head + ([] if footer.typed else rest)
         return "", " · ".join(words)
     text = f"{shells} · {mode}" if shells else mode
     return f"{text} (shift+tab to cycle)", "".join(f" · {word}" for word in rest)
@@ -112,7 +112,7 @@ def _squeeze(mode: str, rest: str, inner: int) -> str:
         return mode + rest
     if not mode or inner - width(mode) >= 4:
         return mode + cut(rest, inner - width(mode))
-    room = max(1, inner - 3)
+    room = max(1, inner - 3 if rest else inner)
     head = mode.partition(" (")[0]
     first = wrap(mode, room)[0] if width(head) <= room else mode[:room]
     return first + " " * (room - width(first)) + (" ·" if rest else "")
@@ -151,9 +151,13 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}m {whole % 60}s" if whole >= 60 else f"{whole}s"
 
 
+_SILENT_SECONDS = 30
+"""The time of a turn is shown with its first tokens, or after so long."""
+
+
 def spinner(glyph: str, verb: str, seconds: float, tokens: int) -> str:
     """The line that shows a turn at work."""
-    if seconds < 1:
+    if not tokens and seconds < _SILENT_SECONDS:
         return f"{glyph} {verb}…"
     return f"{glyph} {verb}… ({clock(seconds)}{f' · ↓ {tokens} tokens' if tokens else ''})"
 

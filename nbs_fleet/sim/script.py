@@ -15,7 +15,7 @@ _PLAN = "# Plan\n\n1. step one\n2. step two"
 
 
 class Reply(NamedTuple):
-    """One answer. `wait` seconds pass before it begins, then its text comes over `stream` seconds.
+    """One answer. `wait` seconds pass before it begins, `think` seconds of thinking, `stream` seconds of text.
 
     With `status` the request fails with that HTTP status instead, `times` times for the same `key`; with `failure` it
     fails as a scenario says; `broken` ends it in mid-stream with that error type.
@@ -25,6 +25,7 @@ class Reply(NamedTuple):
     calls: tuple[Call, ...] = ()
     wait: float = 0.0
     stream: float = 0.0
+    think: float = 0.0
     input_tokens: int = 100
     output_tokens: int = 20
     stop_reason: str = "end_turn"
@@ -106,17 +107,22 @@ def _wait(text: str, _plan: str) -> Reply:
     return Reply(rest or "waited", wait=_number(head))
 
 
+def _think(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(rest or "thought", think=_number(head))
+
+
 def _usage(text: str, _plan: str) -> Reply:
     head, _, rest = text.partition(" ")
     return Reply(rest or f"claimed {head} input tokens", input_tokens=int(_number(head)))
 
 
 def _bash(text: str, _plan: str) -> Reply:
-    return _tool("Bash", {"command": text, "description": "Mock command"})
+    return _tool("Bash", {"command": text, "description": "A scripted command"})
 
 
 def _background(text: str, _plan: str) -> Reply:
-    return _tool("Bash", {"command": text, "description": "Mock command", "run_in_background": True})
+    return _tool("Bash", {"command": text, "description": "A scripted command", "run_in_background": True})
 
 
 def _one_tool(text: str, _plan: str) -> Reply:
@@ -157,7 +163,7 @@ _OBEY: dict[str, Callable[[str, str], Reply]] = {
     "slow": _slow,
     "wait": _wait,
     "hang": _wait,
-    "think": _wait,
+    "think": _think,
     "usage": _usage,
     "bash": _bash,
     "bg": _background,

@@ -20,10 +20,12 @@ _ROOT = "--dangerously-skip-permissions cannot be used with root/sudo privileges
 class Refused(Exception):  # noqa: N818 - the client says no
     """The client ends before it takes the screen."""
 
-    def __init__(self, text: str, code: int = 1) -> None:
+    def __init__(self, text: str, code: int = 1, *, told: bool = False) -> None:
         super().__init__(text)
         self.text = text
         self.code = code
+        self.told = told
+        """The SessionEnd hooks are told of it."""
 
 
 def main(argv: list[str]) -> int:
@@ -61,7 +63,12 @@ def _client(given: Args, env: dict[str, str]) -> int:
         scenario = load(path) if path else Scenario(trusted=True)
     except ScenarioError as error:
         raise Refused(str(error), 2) from None
-    session_id, restored = _choose_session(given, env, scenario.session_id)
+    try:
+        session_id, restored = _choose_session(given, env, scenario.session_id)
+    except Refused as refused:
+        if refused.told:
+            _tell_end(given, env, scenario)
+        raise
     from nbs_fleet.sim.app import IDLE_NOTICE_MS, App  # noqa: PLC0415
     from nbs_fleet.sim.kernel import Loop, start  # noqa: PLC0415
     from nbs_fleet.sim.session import Session  # noqa: PLC0415
@@ -85,6 +92,23 @@ def _client(given: Args, env: dict[str, str]) -> int:
         return loop.run()
     finally:
         app.close()
+
+
+def _tell_end(given: Args, env: dict[str, str], scenario: Any) -> None:
+    """SessionEnd of a client that ends before it has a session."""
+    from nbs_fleet.sim.kernel import Loop, start  # noqa: PLC0415
+    from nbs_fleet.sim.session import Session  # noqa: PLC0415
+    from nbs_fleet.sim.transcript import new_uuid  # noqa: PLC0415
+
+    loop = Loop()
+    session = Session(loop, given, env, scenario, new_uuid())
+
+    async def tell() -> None:
+        await session.end_hooks("other")
+        loop.stop(1)
+
+    start(tell())
+    loop.run()
 
 
 def _choose_session(given: Args, env: dict[str, str], wanted: str | None) -> tuple[str, list[Json]]:
@@ -113,7 +137,7 @@ def _choose_session(given: Args, env: dict[str, str], wanted: str | None) -> tup
     if found is None and given.resume is None:
         raise Refused("No conversation found to continue")
     if found is None:
-        raise Refused(f"No conversation found with session ID: {given.resume}")
+        raise Refused(f"No conversation found with session ID: {given.resume}", told=True)
     lines = transcript.read(os.path.join(folder, f"{found}.jsonl"))
     if given.fork:
         return own or transcript.new_uuid(), lines
@@ -132,7 +156,7 @@ async def _begin(app: Any, config: Json) -> None:
     queue: list[dialogs.Dialog] = []
     if not scenario.logged_in:
         queue += [dialogs.theme(), dialogs.login(), dialogs.security()]
-    if "apikey" in scenario.startup:
+    if _asks_key(app, config):
         queue.append(dialogs.api_key(session.env.get("ANTHROPIC_API_KEY", "")))
     for fault in session.settings.faults:
         queue.append(dialogs.settings_fault(fault.path, fault.problems, fault.advice, fatal=fault.fatal))
@@ -147,10 +171,11 @@ async def _begin(app: Any, config: Json) -> None:
     for dialog in queue:
         answer = await app.ask(dialog)
         if answer.value in {None, "exit"}:
-            app.withdraw()
+            if dialog.title != "trust":
+                await app.session.end_hooks("other")  # in a trusted folder hooks run
             app.leave(1, "other")
             return
-        _remember(app, dialog.title, config)
+        _remember(app, dialog.title, config, answer.value)
     app.withdraw()
     app.view.redraw()
     await app.begin()
@@ -158,8 +183,19 @@ async def _begin(app: Any, config: Json) -> None:
 
 def _plain_start(app: Any, config: Json) -> bool:
     scenario = app.session.scenario
-    ready = scenario.logged_in and not scenario.startup and not app.session.settings.faults
-    return ready and not _asks_trust(app, config) and not _asks_bypass(app, config)
+    ready = scenario.logged_in and "mcp" not in scenario.startup and not app.session.settings.faults
+    asks = _asks_key(app, config) or _asks_trust(app, config) or _asks_bypass(app, config)
+    return ready and not asks
+
+
+def _asks_key(app: Any, config: Json) -> bool:
+    """A key of the environment is asked about once."""
+    if "apikey" not in app.session.scenario.startup:
+        return False
+    tail = app.session.env.get("ANTHROPIC_API_KEY", "")[-20:]
+    known = config.get("customApiKeyResponses")
+    answered = known if isinstance(known, dict) else {}
+    return not any(tail and tail in answered.get(kind, ()) for kind in ("approved", "rejected"))
 
 
 def _asks_trust(app: Any, config: Json) -> bool:
@@ -189,7 +225,7 @@ def _asks_bypass(app: Any, config: Json) -> bool:
     return not (session.settings.bypass_accepted or config.get("bypassPermissionsModeAccepted") is True)
 
 
-def _remember(app: Any, title: str, config: Json) -> None:
+def _remember(app: Any, title: str, config: Json, value: str) -> None:
     """What was accepted is kept where the real client keeps it."""
     session = app.session
     try:
@@ -198,6 +234,13 @@ def _remember(app: Any, title: str, config: Json) -> None:
             found = place.read_json(path)
             values = found if isinstance(found, dict) else {}
             values["skipDangerousModePermissionPrompt"] = True
+            place.write_atomic(path, json.dumps(values, indent=2))
+        elif title.startswith("mcp "):
+            path = os.path.join(session.project, ".claude", "settings.local.json")
+            found = place.read_json(path)
+            values = found if isinstance(found, dict) else {}
+            kind = "disabledMcpjsonServers" if value == "no" else "enabledMcpjsonServers"
+            values[kind] = [*values.get(kind, []), title.removeprefix("mcp ")]
             place.write_atomic(path, json.dumps(values, indent=2))
         elif title == "trust":
             projects = config.setdefault("projects", {})

@@ -27,6 +27,8 @@ class Result(NamedTuple):
     data: Any
     error: bool = False
     cwd: str | None = None
+    given: Json | None = None
+    """The call's input as hooks are told it afterwards, where a dialog added to it."""
 
 
 class ToolError(Exception):
@@ -36,6 +38,12 @@ class ToolError(Exception):
 def failed(text: str) -> Result:
     """An error as result."""
     return Result(text, f"Error: {text}", f"Error: {text}", error=True)
+
+
+def told(given: Json, cwd: str) -> Json:
+    """A call's input as hooks are told it: with whole paths."""
+    path = given.get("file_path")
+    return {**given, "file_path": os.path.join(cwd, path)} if isinstance(path, str) else given
 
 
 def label(tool: str, given: Json, cwd: str) -> str:
@@ -55,7 +63,7 @@ async def bash(loop: Loop, given: Json, env: dict[str, str], cwd: str) -> Result
     command = str(given.get("command", ""))
     read, write = os.pipe()
     os.set_inheritable(write, True)
-    script = f"cd {shlex.quote(cwd)} && eval {shlex.quote(command)} < /dev/null {write}>&- && pwd -P >&{write}"
+    script = f"cd {shlex.quote(cwd)} && eval {shlex.quote(command)} < /dev/null 2>&1 {write}>&- && pwd -P >&{write}"
     timeout = given.get("timeout")
     seconds = timeout / 1000 if isinstance(timeout, int | float) else BASH_SECONDS
     try:
@@ -82,8 +90,14 @@ async def bash(loop: Loop, given: Json, env: dict[str, str], cwd: str) -> Result
     if code != 0:
         return failed("\n".join(part for part in (f"Exit code {code}", out, err) if part))
     content = "\n".join(part for part in (out, err) if part)
-    data = {"stdout": out, "stderr": err, "interrupted": False, "isImage": False, "noOutputExpected": not content}
-    return Result(content or EMPTY, content or "Done", data, cwd=where or None)
+    silent = all(_SILENT.match(part) for part in _PARTS.split(command) if part.strip())
+    data = {"stdout": out, "stderr": err, "interrupted": False, "isImage": False, "noOutputExpected": silent}
+    return Result(content or EMPTY, content or ("Done" if silent else "(No output)"), data, cwd=where or None)
+
+
+_PARTS = re.compile(r"&&|\|\||;|\|")
+_SILENT = re.compile(r"\s*(mv|cp|rm|mkdir|rmdir|chmod|chown|chgrp|touch|ln|cd|export|unset|wait)\b")
+"""Commands that say nothing when all is well."""
 
 
 def _text(path: str) -> str:
@@ -105,7 +119,7 @@ def read(given: Json, cwd: str) -> Result:
     data = {
         "type": "text",
         "file": {
-            "filePath": path,
+            "filePath": given.get("file_path", ""),
             "content": text,
             "numLines": len(lines),
             "startLine": 1,
@@ -135,7 +149,7 @@ def write(given: Json, cwd: str) -> Result:
     verb = "File created successfully at: {}" if before is None else "The file {} has been updated successfully."
     data: Json = {
         "type": "create" if before is None else "update",
-        "filePath": path,
+        "filePath": given.get("file_path", ""),
         "content": text,
         "structuredPatch": [],
         "originalFile": before,
@@ -143,7 +157,7 @@ def write(given: Json, cwd: str) -> Result:
     }
     lines = text.splitlines()
     shown = f"Wrote {len(lines)} lines to {os.path.relpath(path, cwd)}\n" + numbered(lines)
-    return Result(f"{verb.format(path)} {_FRESH}", shown.rstrip("\n"), data)
+    return Result(f"{verb.format(given.get('file_path', ''))} {_FRESH}", shown.rstrip("\n"), data)
 
 
 def numbered(lines: list[str]) -> str:
@@ -171,15 +185,45 @@ def edit(given: Json, cwd: str) -> Result:
     except OSError as error:
         raise ToolError(str(error)) from None
     data = {
-        "filePath": path,
+        "filePath": given.get("file_path", ""),
         "oldString": old,
         "newString": new,
         "originalFile": before,
-        "structuredPatch": [],
+        "structuredPatch": patch(before, after),
         "userModified": False,
         "replaceAll": everywhere,
     }
-    return Result(f"The file {path} has been updated successfully. {_FRESH}", difference(before, after), data)
+    return Result(
+        f"The file {given.get('file_path', '')} has been updated successfully. {_FRESH}",
+        difference(before, after),
+        data,
+    )
+
+
+def patch(before: str, after: str) -> list[Json]:
+    """An edit as hooks are told it: one piece per changed place, with three lines around."""
+    import difflib  # noqa: PLC0415 - few clients ever edit
+
+    old, new = before.splitlines(), after.splitlines()
+    found: list[Json] = []
+    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
+        lines: list[str] = []
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                lines += [" " + line for line in old[a:b]]
+                continue
+            lines += ["-" + line for line in old[a:b]] + ["+" + line for line in new[c:d]]
+        start, end = group[0], group[-1]
+        found.append(
+            {
+                "oldStart": start[1] + 1,
+                "oldLines": end[2] - start[1],
+                "newStart": start[3] + 1,
+                "newLines": end[4] - start[3],
+                "lines": lines,
+            }
+        )
+    return found
 
 
 def difference(before: str, after: str) -> str:
@@ -213,7 +257,7 @@ SAFE = re.compile(
 
 def read_only(command: str) -> bool:
     """Whether a command is one of those that run without asking."""
-    return all(SAFE.match(part) for part in re.split(r"&&|\|\||;|\|", command) if part.strip())
+    return all(SAFE.match(part) for part in _PARTS.split(command) if part.strip())
 
 
 def allowed_by(rules: tuple[str, ...], tool: str, given: Json) -> bool:

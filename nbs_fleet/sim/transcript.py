@@ -81,7 +81,7 @@ class Transcript:
         self.raw({"type": "permission-mode", "permissionMode": mode, "sessionId": self.session_id})
 
     def queue(self, operation: str, content: str | None = None) -> None:
-        """enqueue, dequeue, remove or popAll."""
+        """enqueue, dequeue, remove or popAll; written at once, before what waits to be flushed."""
         line: Json = {
             "type": "queue-operation",
             "operation": operation,
@@ -90,7 +90,8 @@ class Transcript:
         }
         if content is not None:
             line["content"] = content
-        self._push(line)
+        if not self.off:
+            self._write([json.dumps(line, separators=(",", ":"), ensure_ascii=False)])
 
     def _push(self, line: Json) -> None:
         if self.off:
@@ -105,8 +106,10 @@ class Transcript:
             self.timer.cancel()
             self.timer = None
         lines, self.lines = self.lines, []
-        if not lines:
-            return
+        if lines:
+            self._write(lines)
+
+    def _write(self, lines: list[str]) -> None:
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             with open(self.path, "a", encoding="utf-8") as file:

@@ -19,6 +19,12 @@ from nbs_fleet.sim.transcript import stamp
 from nbs_fleet.sim.view import PAST, Item, View
 
 Json = dict[str, Any]
+THOUGHT = "Let me think about this one step at a time and then some more."
+GO_ON = (
+    "Output token limit hit. Resume directly — no apology, no recap of what you were doing. Pick up mid-thought if that "
+    "is where the cut happened. Break remaining work into smaller pieces."
+)
+MOST_CUTS = 3
 INTERRUPTED = "Interrupted · What should Claude do instead?"
 
 
@@ -133,40 +139,36 @@ class Turn:
                 fields["session_title"] = session.name
             verdicts = await session.run_hooks("UserPromptSubmit", fields)
             self.view.live = []
-            blocked = next((v.block or v.stop for v in verdicts if v.block or v.stop), None)
+            blocked = next((v.block for v in verdicts if v.block), None)
             if blocked is not None:
-                self._refuse(prompt, blocked)
+                ending.refuse(self, prompt.text, blocked)
                 continue
             self.view.add(_echo(prompt))
             self._record(prompt)
+            stopped = next((v.stop for v in verdicts if v.stop), None)
+            if stopped is not None:
+                ending.hold_back(self, stopped)
+                continue
             taken.append(prompt.body or prompt.text)
             self._note(verdicts, "UserPromptSubmit")
         self.pending = "\n".join(taken)
         return bool(taken)
-
-    def _refuse(self, prompt: Prompt, reason: str) -> None:
-        text = f"UserPromptSubmit operation blocked by hook:\n{reason.rstrip()}\n\nOriginal prompt: {prompt.text}"
-        self.view.add(Item("notice", text))
-        self.session.head()
-        self.session.transcript.add(
-            {"type": "system", "subtype": "informational", "content": text, "isMeta": False},
-            level="warning",
-            preventContinuation=True,
-        )
 
     def _record(self, prompt: Prompt) -> None:
         session = self.session
         session.head()
         mail = prompt.kind == "mail"
         content = prompt.body or prompt.text
+        marks: Json = {"permissionMode": session.mode, "origin": {"kind": "task-notification" if mail else "human"}}
+        if prompt.text.startswith("/") and prompt.body is None:
+            marks = {}  # taken for a command at first: a path
         session.transcript.add(
             {
                 "promptId": session.prompt_id,
                 "type": "user",
                 "message": {"role": "user", "content": content},
             },
-            permissionMode=session.mode,
-            origin={"kind": "task-notification" if mail else "human"},
+            **marks,
             promptSource="system" if mail else prompt.source,
         )
         session.context.user(content)
@@ -201,21 +203,25 @@ class Turn:
     async def _work(self) -> None:
         from nbs_fleet.sim.calls import Calls  # noqa: PLC0415 - the first turn pays for it, not the start
 
-        calls = Calls(self)
-        results = ""
+        calls, session = Calls(self), self.session
+        results, cuts = "", 0
         while True:
-            for note in self.session.late:
-                self.session.context.system(note)
-            self.session.late.clear()
+            for note in session.late:
+                session.context.system(note)
+            session.late.clear()
             reply = await self._ask_model(results)
             await self._receive(reply)
             if reply.calls:
                 results = await calls.run(list(reply.calls))
                 self._take_queue()
                 continue
-            if not await ending.stop_hooks(self):
-                return
             results = ""
+            if reply.stop_reason == "max_tokens" and cuts < MOST_CUTS:
+                cuts += 1
+                session.context.user(GO_ON)
+                self.pending = GO_ON
+            elif not await ending.stop_hooks(self):
+                return
 
     async def _ask_model(self, results: str) -> Reply:
         session = self.session
@@ -254,6 +260,11 @@ class Turn:
             if reply.failure.kind == "connection_timeout":
                 await self.loop.after(reply.failure.fields.get("after_ms", 0) / 1000)
             raise faults.from_failure(reply.failure)
+        if reply.think:
+            await self.loop.after(reply.think)
+            self.touched = True
+            self.view.add(Item("folded", f"Thought for {clock(reply.think)} (ctrl+o to expand)"))
+            self.line({"type": "thinking", "thinking": THOUGHT, "signature": ""}, reply.stop_reason, reply)
         if reply.stream:
             await self._stream(reply)
         self.partial = ""
@@ -262,7 +273,7 @@ class Turn:
         if reply.text:
             self._say(reply.text, None if reply.broken else reply.stop_reason, reply)
         if reply.broken:
-            raise faults.ApiError(f"API Error: mock {reply.broken}", "unknown")
+            raise faults.ApiError(f"API Error: scripted {reply.broken}", "unknown")
         if reply.text and not reply.calls:
             self.session.context.assistant([{"type": "text", "text": reply.text}])
         self.view.changed()

@@ -57,7 +57,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_place() -> None:
             rule(ANY, "x", max_matches=True, turns=[{"expect": ANY}]),
         ],
         "tool_execution": {"mode": "dead", "tools": {"Bash": {"approve": True}}},
-        "startup": ["coffee"],
+        "nbs_fleet": {"startup": ["coffee"]},
     }
     assert complaints(data) == [
         "s: trusted: must be true or false",
@@ -74,7 +74,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_place() -> None:
         's: tool_execution.mode: must be "live" or "mock"',
         's: tool_execution.tools.Bash.approve: unknown key; did you mean "auto_approve"?',
         "s: permission_mode: must be one of default, plan, accept-edits, bypass-permissions, dont-ask, delegate",
-        "s: startup: must list only trust, apikey, mcp",
+        "s: nbs_fleet.startup: must list only trust, apikey, mcp",
     ]
     assert complaints([]) == ["s: must be a table"]
 

@@ -47,7 +47,7 @@ def test_no_trust_ends_the_client_with_1(begin: Begin, tmp_path: Path, keys: str
 
 
 def test_trust_can_follow_the_config_as_the_real_client_does(begin: Begin, tmp_path: Path) -> None:
-    args = scenario(tmp_path, startup=["trust"])
+    args = scenario(tmp_path, nbs_fleet={"startup": ["trust"]})
     first = begin(*args, ready=False)
     first.until_text("❯ 1. Yes, I trust this folder")
     first.send("\r")
@@ -90,7 +90,7 @@ def test_a_first_run_goes_through_theme_login_and_notes(begin: Begin, tmp_path: 
 
 
 def test_key_and_server_dialogs_can_be_scripted(begin: Begin, tmp_path: Path) -> None:
-    args = scenario(tmp_path, startup=["apikey", "mcp"])
+    args = scenario(tmp_path, nbs_fleet={"startup": ["apikey", "mcp"]})
     client = begin(*args, ready=False, env={"ANTHROPIC_API_KEY": "sk-ant-something-0123456789"})
     client.until_text("Detected a custom API key in your environment")
     client.send("1")

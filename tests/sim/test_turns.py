@@ -242,7 +242,7 @@ def test_settings_can_allow_and_deny(begin: Begin) -> None:
     client = begin(settings={"permissions": {"allow": ["Bash(touch:*)"], "deny": ["Bash(rm:*)"]}})
     client.turn("[[bash touch made]] [[bash rm made]] [[say did]]")
     assert (client.project / "made").exists()
-    assert "Permission to use Bash has been denied." in client.heard()
+    assert "Permission to use Bash with command rm made has been denied." in client.heard()
 
 
 def test_allowing_all_edits_changes_the_mode(begin: Begin) -> None:
@@ -324,7 +324,7 @@ def test_an_error_in_mid_stream_keeps_what_came(begin: Begin) -> None:
     client = begin()
     client.turn("[[streamerr overloaded_error]]")
     client.until_text("● partial text before the error")
-    client.until_text("● API Error: mock overloaded_error")
+    client.until_text("● API Error: scripted overloaded_error")
 
 
 def test_unknown_commands_stay_here(begin: Begin) -> None:

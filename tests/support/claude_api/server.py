@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -137,6 +138,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], api: ScriptedApi) -> None:
         super().__init__(address, _Handler)
         self.api = api
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed in the middle of a request is no news here."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
