@@ -72,9 +72,9 @@ def plan(text: str, path: str, first: str, home: str) -> Dialog:
     if not text.strip():
 
         def empty(_columns: int) -> list[str]:
-            return [" Exit plan mode?", "", " Claude wants to exit plan mode", ""]
+            return [" Exit plan mode?", "", "  Claude wants to exit plan mode", ""]
 
-        return Dialog(empty, [Option("Yes", "first"), Option("No", "no")], foot="Esc to cancel", indent=" ")
+        return Dialog(empty, [Option("Yes", "first"), Option("No", "no")], foot="", indent="  ")
 
     def head(columns: int) -> list[str]:
         body = []
@@ -164,7 +164,7 @@ class Questions(Dialog):
             lines.append("     Submit")
         last = len(self.options) - 1
         lines += [rule(columns), *self._option_lines(last, self.options[last]), ""]
-        move = "Tab/Arrow keys" if self.tabs else "↑/↓"
+        move = "Tab/Arrow keys" if len(self.questions) > 1 else "↑/↓"
         vim = "ctrl+g to edit in Vim · " if self.options[self.cursor].value == FREE else ""
         return [*lines, f"Enter to select · {move} to navigate · {vim}Esc to cancel"]
 

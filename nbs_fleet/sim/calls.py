@@ -255,7 +255,7 @@ class Calls:
             verb = "write" if tool == "Write" else "update"
             self.view.add(head, Item("result", f"User rejected {verb} to {path}\n{rows}"))
         elif tool == "ExitPlanMode":
-            self.view.add(Item("result", choices.rejected(str(use.given.get("plan", "")))))
+            self.view.add(Item("result", choices.rejected(str(use.given.get("plan", ""))).removeprefix("\0")))
         else:
             self.view.add(*([head] if head is not None else []), Item("result", INTERRUPTED))
         block = {"type": "tool_result", "content": tools.REJECTED, "is_error": True, "tool_use_id": use.use_id}

@@ -69,7 +69,14 @@ async def exit_plan(turn: Turn, use: Use) -> Result:
     if not ruling.allow:
         if ruling.cut:
             raise Interrupted
-        return tools.failed(ruling.reason)._replace(shown="User rejected Claude's plan\0" + plan, data=None)
+        return _refused(ruling, rejected(plan))
+    if not plan.strip():
+        session.mode = session.before_plan if ruling.by_hook else "default"
+        text = "User has approved exiting plan mode. You can now proceed."
+        data = {"plan": None, "isAgent": False, "filePath": session.plan_path}
+        return Result(
+            text, "Exited plan mode" + ("\0Allowed by PermissionRequest hook" if ruling.by_hook else ""), data
+        )
     if ruling.by_hook:
         session.mode = "bypassPermissions" if session.before_plan == "bypassPermissions" else "default"
     elif ruling.choice == "first":
@@ -80,13 +87,20 @@ async def exit_plan(turn: Turn, use: Use) -> Result:
     return _approved(session.plan_path, plan, home, by_hook=ruling.by_hook)
 
 
+def _refused(ruling: permission.Ruling, shown: str) -> Result:
+    """A call that did not happen; a hook's refusal is shown as an error."""
+    if ruling.by_hook:
+        shown = f"\0Error: {ruling.reason}\0Denied by PermissionRequest hook"
+    return tools.failed(ruling.reason)._replace(shown=shown, data=None)
+
+
 def rejected(plan: str) -> str:
     """What is shown of a plan that a person did not want."""
     head = "User rejected Claude's plan:"
     rows = [line.lstrip("# ") if line.startswith("#") else line for line in plan.splitlines()]
     room = max(width(head) - 4, *(width(row) for row in rows)) if rows else width(head) - 4
     body = [f"│ {row}{' ' * (room - width(row))} │" for row in rows]
-    return "\n".join((head, f"╭{'─' * (room + 2)}╮", *body, f"╰{'─' * (room + 2)}╯"))
+    return "\0" + "\n".join((head, f"╭{'─' * (room + 2)}╮", *body, f"╰{'─' * (room + 2)}╯"))
 
 
 def _approved(path: str, plan: str, home: str, *, by_hook: bool) -> Result:
@@ -116,7 +130,7 @@ async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
         if not ruling.allow:
             if ruling.cut:
                 raise Interrupted
-            return tools.failed(ruling.reason)._replace(shown=declined(questions), data=None)
+            return _refused(ruling, declined(questions))
         if ruling.choice == asking.CHAT:
             return _clarify(questions)
         answers = dialog.result() or answers

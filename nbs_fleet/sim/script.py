@@ -177,6 +177,24 @@ _OBEY: dict[str, Callable[[str, str], Reply]] = {
 }
 
 
+DIRECTIVES: tuple[tuple[str, str], ...] = (
+    ("say TEXT", "a text"),
+    ("slow SECS TEXT", "a text that comes word by word over so many seconds"),
+    ("wait SECS TEXT", "a text that begins after so many seconds (`hang` is the same)"),
+    ("think SECS TEXT", "a text after so many seconds of thinking"),
+    ("bash COMMAND", "a call of Bash"),
+    ("bg COMMAND", "a call of Bash in the background"),
+    ("tool NAME JSON", "a call of any tool"),
+    ("tools [[NAME, INPUT], ...]", "several calls in one reply"),
+    ("saytool TEXT \\|\\| NAME JSON", "a text and a call"),
+    ("plan TEXT", "the plan file is written"),
+    ("err STATUS N", "the next N requests of this step fail with that status"),
+    ("streamerr TYPE", "an error in the middle of a text"),
+    ("stop REASON TEXT", "a text that ends for that reason, such as max_tokens or refusal"),
+    ("usage N TEXT", "a text, with N tokens of input claimed"),
+)
+"""Every directive and what it asks for, for people."""
+
 _DIRECTIVE = re.compile(rf"\[\[({'|'.join(_OBEY)})(?:\s+(.*?))?\]\](?!\])", re.DOTALL)
 
 

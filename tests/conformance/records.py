@@ -93,6 +93,7 @@ def differences(interaction: Interaction, real: Json, sim: Json) -> list[str]:
         if part == "looks" and "-rows" in interaction.aside:
             one, other = ([{k: v for k, v in look.items() if k != "rows"} for look in looks] for looks in (one, other))
         if part == "transcript":
+            one = [line for line in one if not str(line.get("content")).startswith(seen.AUTO)]
             one, other = _queue_last(one), _queue_last(other)
         if part == "side_hooks" and "notice" not in interaction.aside:
             one, other = _without_notices(one), _without_notices(other)

@@ -34,6 +34,8 @@ ATTACHED_NOISE = {
 }
 _MENU = re.compile(r"^(/[\w:-]+ {3,}\S.*| {30}\S.*)$")
 """The list of commands below a box with a slash in it."""
+AUTO = "Auto mode lets Claude handle permission prompts"
+"""Said once when auto mode begins, sooner or later."""
 _VERBS = r"[A-Z][\w'é-]+"
 _ROWS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"^[·✢✳✶✻✽●*] {_VERBS}… ?(\(.*\))?$"), "<working>"),
@@ -77,7 +79,11 @@ def hooks(payloads: list[Json], places: dict[str, str]) -> tuple[list[Json], lis
 def line(found: Json, places: dict[str, str]) -> Json | None:
     """One line of a transcript; None for what only the real client has."""
     attachment = found.get("attachment") or {}
-    if found.get("type") in NOISE or attachment.get("type") in ATTACHED_NOISE:
+    if (
+        str(found.get("content")).startswith(AUTO)
+        or found.get("type") in NOISE
+        or attachment.get("type") in ATTACHED_NOISE
+    ):
         return None
     message = found.get("message") or {}
     content = message.get("content")
@@ -189,8 +195,10 @@ def look(found: Json, places: dict[str, str]) -> Json:
 def rows(found: list[str], places: dict[str, str]) -> list[str]:
     """The screen without the welcome box, blank lines, rules and random words."""
     shown = []
+    told = False
     for row in _below_welcome(found):
-        if _MENU.match(row):
+        told = row.startswith(f"● {AUTO}") or (told and row.startswith("  "))
+        if told or _MENU.match(row):
             continue
         text = str(tidy(row, places)).rstrip().replace(" · › stashed", "   › stashed")
         text = re.sub(r"(\S) {3,}", r"\1  ", text)

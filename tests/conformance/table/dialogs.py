@@ -218,7 +218,7 @@ TABLE = (
         until plan
         keys 1
         until idle
-    """, Setting(args=PLAN.args, size=(60, 30))),
+    """, Setting(args=PLAN.args, size=(60, 30)), aside="-rows"),
     play("plan-enter", "the model goes into plan mode", """
         until idle
         say [[tool EnterPlanMode {}]] [[say planning]]
@@ -305,7 +305,7 @@ TABLE = (
         until idle
         say /config
         look
-        keys Escape
+        keys Escape Escape
         until idle
     """, aside="-rows"),
 )  # fmt: skip
