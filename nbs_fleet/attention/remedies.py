@@ -43,6 +43,7 @@ REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
     "crash": (Remedy(Deed.RESTART, "start it now"), _STOP),
     "failed": (Remedy(Deed.RESTART, "start it again"), _STOP),
     "escalation": (_REPLY, Remedy(Deed.DISMISS, "it is settled"), _RESTART, _STOP),
+    "budget": (Remedy(Deed.GO_ON, "go on nevertheless"), _STOP),
     "idle-done": (Remedy(Deed.DISMISS, "well done"), _REPLY, _STOP),
 }
 """By the reason of an item."""

@@ -16,7 +16,7 @@ from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.panes import find_pane
 from nbs_fleet.cli.params import TeamName
-from nbs_fleet.cli.queue import current
+from nbs_fleet.cli.queue import TEAM, current
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.tmux import Tmux
 
@@ -41,9 +41,9 @@ def next_(*, client: Client = None, team: TeamName = None) -> None:
     require_person(found)
     tmux = Tmux(found.paths.tmux)
     for item in current(found).visible(time.time()):
-        pane = find_pane(found, item.handle)
+        pane = find_pane(found, item.handle) if item.handle else None
         if pane is None:
-            output.note(f"{item.id}: {item.handle} has no pane ({item.need.kind}: {item.need.title})")
+            output.note(f"{item.id}: {item.handle or TEAM} has no pane ({item.need.kind}: {item.need.title})")
             continue
         if client or is_inside(tmux.socket, os.environ):
             _remember(tmux, found, pane.id)

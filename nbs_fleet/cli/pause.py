@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -13,9 +11,8 @@ from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import require_person
 from nbs_fleet.cli.lookup import find_handles, find_team
 from nbs_fleet.cli.params import TeamName, offer_more_handles
-from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.nbs import presence
-from nbs_fleet.sidecar.watcher import PAUSED_FILE
+from nbs_fleet.sidecar.sources import set_paused
 
 Some = Annotated[
     list[str] | None,
@@ -41,7 +38,7 @@ def pause(handle: Some = None, *, team: TeamName = None) -> None:
         output.say(f"{found.team} is paused; nbs-fleet resume ends it")
         return
     for one in find_handles(found, handle):
-        write_atomic(os.path.join(found.paths.agent(one).dir, PAUSED_FILE), "")
+        set_paused(found.paths.agent(one).dir, paused=True)
         output.say(f"{one} is paused")
 
 
@@ -59,6 +56,5 @@ def resume(handle: Some = None, *, team: TeamName = None) -> None:
         output.say(f"{found.team} goes on" if was else f"{found.team} was not paused")
         return
     for one in find_handles(found, handle):
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(found.paths.agent(one).dir, PAUSED_FILE))
+        set_paused(found.paths.agent(one).dir, paused=False)
         output.say(f"{one} goes on")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from nbs_fleet.attention import keeper, needs
+from nbs_fleet.attention import budget, keeper, needs
 from nbs_fleet.attention.queue import Item, Queue, reconcile
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.follow import follow
@@ -27,6 +27,8 @@ from nbs_fleet.supervisor.client import connection
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.status import iso
 
+TEAM = "team"
+"""What stands where a handle would, for what concerns nobody in particular; no agent may be called so."""
 ANSWER_SECONDS = 20.0
 """How long an answer may take: its dialog is watched until it is gone."""
 
@@ -137,8 +139,10 @@ def current(found: Found) -> Queue:
     now = time.time()
     seen = {record.handle: needs.seen(record, now) for record in store.read_records(found.paths)}
     known = {item.id for item in kept.items}
-    left = reconcile(kept, seen, now)
-    return replace(left, items=tuple(item for item in left.items if item.id in known))
+    # What is used up stays used up while nobody counts.
+    spent = {item.id for item in kept.items if item.need.kind == budget.KIND}
+    left = {item.id for item in reconcile(kept, seen, now).items if item.id in known}
+    return replace(kept, items=tuple(item for item in kept.items if item.id in left | spent))
 
 
 def _answer(found: Found, item_id: str, choice: str, text: str) -> None:
@@ -151,7 +155,7 @@ def _answer(found: Found, item_id: str, choice: str, text: str) -> None:
     output.say(f"{item_id} is answered")
     for remark in remarks:
         output.note(remark)
-    if said.strip() and known is not None and not typed:
+    if said.strip() and known is not None and known.handle and not typed:
         now = time.time()
         kind = MessageKind.DIRECTIVE
         message = Message(new_id(kind, now, secrets.randbits(64)), known.handle, PERSON, said, now)
@@ -190,7 +194,8 @@ def _show(found: Found, *, json: bool) -> None:
         return
     waiting = all_of_it.visible(now)
     rows: list[list[output.Piece]] = [
-        [item.id, item.handle, item.need.kind, words.span(now - item.since), item.need.title] for item in waiting
+        [item.id, item.handle or TEAM, item.need.kind, words.span(now - item.since), item.need.title]
+        for item in waiting
     ]
     if rows:
         output.table(rows, header=("ID", "HANDLE", "REASON", "FOR", "WHAT"))
@@ -206,7 +211,7 @@ def as_json(item: Item, now: float) -> dict[str, Any]:
     need = item.need
     return {
         "id": item.id,
-        "handle": item.handle,
+        "handle": item.handle or None,
         "kind": need.kind,
         "since": iso(item.since),
         "title": need.title,

@@ -69,6 +69,7 @@ def build(
         bus=team.bus,
         standup=team.standup,
         notifications=team.notifications,
+        budget=team.budget,
         pythia=team.pythia,
         versions=dict(sorted(versions.items())),
     )

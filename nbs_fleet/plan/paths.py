@@ -124,6 +124,10 @@ class RunPaths(Struct, frozen=True):
         return join(self.run, "began.json")
 
     @property
+    def budget(self) -> str:
+        return join(self.run, "budget.json")
+
+    @property
     def waiting(self) -> str:
         return join(self.run, "waiting")
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nbs_fleet.model import AgentState, Asking, Evidence, Exit, Failure, ProcId
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.spec.team import Agent, Chat, Layout, Notification, Pythia, Standup
+from nbs_fleet.spec.team import Agent, Budget, Chat, Layout, Notification, Pythia, Standup
 
 SAME_SESSION = (
     *("driver", "command", "args", "model", "permission_mode", "permissions", "dir"),
@@ -73,6 +73,7 @@ class Plan(Struct, frozen=True):
     versions: dict[str, str] = {}
     """Client version per driver, where it was asked."""
     notifications: tuple[Notification, ...] = ()
+    budget: Budget | None = None
 
     def rules(self) -> dict[str, tuple[Notification, ...]]:
         """The notification rules by handle, for agents that have their own; the team's under an empty handle."""

@@ -12,11 +12,14 @@ import msgspec
 from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import Driver, Places, StateFile
 from nbs_fleet.launch import processes
+from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.model import ProcId
 from nbs_fleet.sidecar.actions import HookSeen, TranscriptSeen
 
 EDGE_BYTES = 65_536
 """How much of a transcript's head and tail is read."""
+PAUSED_FILE = "paused"
+"""In an agent's own folder: this agent alone is left in peace."""
 HOOK_BYTES = 8_000_000
 """The largest hook payload that is read; a larger one is dropped."""
 
@@ -147,6 +150,16 @@ def _hook(driver: Driver, at: float, path: str) -> HookSeen | None:
     if news is None:
         return None
     return HookSeen(news, at, proofs.in_prompt(news.prompt) if news.prompt else ())
+
+
+def set_paused(agent_dir: str, *, paused: bool) -> None:
+    """Leave one agent in peace, or no longer. FleetError: it can't be written."""
+    path = os.path.join(agent_dir, PAUSED_FILE)
+    if paused:
+        write_atomic(path, "")
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def forget_signal(path: str) -> None:

@@ -44,11 +44,9 @@ from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.postman import Postman
-from nbs_fleet.sidecar.sources import StateFiles, read_signal, read_spool, read_transcript, transcript_of
+from nbs_fleet.sidecar.sources import PAUSED_FILE, StateFiles, read_signal, read_spool, read_transcript, transcript_of
 
 PAUSE_FILE = "control-pause"
-PAUSED_FILE = "paused"
-"""In an agent's own folder: this agent alone is left in peace."""
 STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{pane_title}"
 """Moves with the screen; tmux looks at it once a second and only speaks when it changed."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from nbs_fleet.attention import needs, remedies
+from nbs_fleet.attention.budget import KIND, TEAM
 from nbs_fleet.attention.keeper import Keeper
 from nbs_fleet.attention.notifications import ALARM
 from nbs_fleet.attention.queue import Item, Need, Queue, Seen, skip, snooze
@@ -13,10 +14,14 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import identify, moment
 from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.types import Desired
 from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Reported
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.story import Story
+
+FOREVER = 1e11
+"""A wall second that nobody here will see: what a person let pass is not shown again."""
 
 
 class Attention:
@@ -35,11 +40,12 @@ class Attention:
         act: Callable[[str, remedies.Deed], None],
         publish: Callable[[Answer], None],
         notify: Callable[[tuple[Item, ...]], None],
+        budgets: Callable[[Fleet, float], Mapping[str, Need]],
         story: Callable[[str | None], Story],
     ) -> None:
         self._keeper = Keeper(paths.attention)
         self._waiting, self._answer, self._act = paths.waiting, answer, act
-        self._publish, self._notify, self._story = publish, notify, story
+        self._publish, self._notify, self._budgets, self._story = publish, notify, budgets, story
         self._heard: set[str] = set()
         """Agents whose sidecar has spoken since this supervisor began."""
         self._counted: int | None = None
@@ -58,12 +64,20 @@ class Attention:
         if isinstance(event, LaunchedAll):
             self._heard.update(result.handle for result in event.results)
         now = moment().wall
-        seen: dict[str, Seen] = {}
+        try:
+            budgets = self._budgets(fleet, now)
+        except FleetError as error:
+            self._story(None).tell(now, "budget not written", error=error.message)
+            budgets = {}
+        seen: dict[str, Seen] = {TEAM: Seen((budgets[TEAM],) if TEAM in budgets else ())}
         for handle, life in fleet.lives.items():
             if life.plan is None:
                 continue
             one = needs.seen(life.record, now)
-            seen[handle] = Seen(one.needs, keeps=None) if life.alive and handle not in self._heard else one
+            resting = life.record.desired is Desired.STOPPED
+            more = (budgets[handle],) if handle in budgets and not resting else ()
+            keeps = None if life.alive and handle not in self._heard else one.keeps
+            seen[handle] = Seen((*one.needs, *more), keeps)
         before = self.queue
         try:
             changed = self._keeper.look(seen)
@@ -100,6 +114,8 @@ class Attention:
         remedy = remedies.find(need.kind, request.choice)
         if remedy is not None:
             why = f'"{remedy.deed}" takes a text: -m TEXT' if remedy.needs_text and not request.text.strip() else ""
+            if not why and need.kind == KIND and remedy.deed is remedies.Deed.GO_ON:
+                self._keeper.change(snooze(self.queue, item.id, FOREVER))
             if not why:
                 self._act(item.handle, remedy.deed)
         elif need.mark:

@@ -78,6 +78,10 @@ class Desk:
         """Tell an agent for a person that what was in its way is settled."""
         self._accept(handle, GO_ON_TEXT, sender=PERSON)
 
+    def notify(self, handle: str, text: str) -> None:
+        """Tell an agent something that nobody in particular says."""
+        self._accept(handle, text)
+
     def look(self) -> None:
         """The slow poll."""
         self.board.look()

@@ -8,11 +8,13 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, assert_never
 
 from nbs_fleet import __version__
+from nbs_fleet.attention.budget import Over
+from nbs_fleet.attention.queue import Need
 from nbs_fleet.attention.remedies import Deed
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.deathwatch import DeathWatch
 from nbs_fleet.launch.environment import read_values, secret_values
-from nbs_fleet.launch.processes import moment
+from nbs_fleet.launch.processes import identify, moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, Moment, ProcId
@@ -20,7 +22,7 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
-from nbs_fleet.sidecar.sources import forget_signal
+from nbs_fleet.sidecar.sources import forget_signal, set_paused
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.attend import Attention
 from nbs_fleet.supervisor.commands import CommandSocket
@@ -50,11 +52,14 @@ from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
+from nbs_fleet.supervisor.spending import Spending
 from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
 from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.telling import tell
 
+WRITTEN_SECONDS = 1.0
+"""After so long the last lines of a turn are in the client's file (Claude Code 2.1.197: 0.1 s, measured)."""
 POLL_SECONDS = 30.0
 """The slow poll, for file systems that give no notice."""
 
@@ -73,6 +78,8 @@ class Supervisor:
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
+        server = panes.tmux.server_pid()
+        self._spending = Spending(paths.budget, identify(server) if server else None, act=self._reached)
         self.notifier = Notifier(panes.tmux, plan.team, tell=self._tell)
         self.attention = Attention(
             paths,
@@ -80,6 +87,7 @@ class Supervisor:
             act=self._act,
             publish=self.socket.publish,
             notify=self.notifier.look,
+            budgets=self._budgets,
             story=self.story,
         )
         self.desk = Desk(
@@ -166,16 +174,29 @@ class Supervisor:
         return Answer(pid=os.getpid())
 
     def _act(self, handle: str, deed: Deed) -> None:
-        """What a person chose where an agent needed one."""
-        if deed is Deed.RESTART:
-            self.loop.step(Asked("restart", (handle,)))
-        elif deed is Deed.STOP:
-            self.loop.step(Asked("stop", (handle,)))
-        else:
-            forget_signal(self.paths.agent(handle).signal)
-            self.sidecars.settle(handle)
+        """What a person chose where an agent (or, without a handle, the whole team) needed one."""
+        handles = (handle,) if handle else tuple(self.loop.state.lives)
+        if deed in (Deed.RESTART, Deed.STOP):
+            self.loop.step(Asked(deed.value, handles))
+            return
+        for one in handles:
+            forget_signal(self.paths.agent(one).signal)
+            self.sidecars.settle(one)
             if deed is Deed.GO_ON:
-                self.desk.go_on(handle)
+                set_paused(self.paths.agent(one).dir, paused=False)
+                self.desk.go_on(one)
+
+    def _budgets(self, fleet: Fleet, now: float) -> dict[str, Need]:
+        return self._spending.look(self.plan, [life.record for life in fleet.lives.values()], now)
+
+    def _reached(self, over: Over) -> None:
+        """A limit of a budget is reached: do what the team file wants."""
+        self._tell("budget reached", owner=over.owner or "team", text=over.text, then=over.then)
+        for handle in (over.owner,) if over.owner else tuple(self.loop.state.lives):
+            if over.then == "pause":
+                set_paused(self.paths.agent(handle).dir, paused=True)
+            elif over.then == "notice":
+                self.desk.notify(handle, f"Your budget: {over.text}. Bring what you do to an end, and say so.")
 
     def _everything(self) -> tuple[Answer, ...]:
         records = tuple(Answer(record=life.record) for life in self.loop.state.lives.values())
@@ -230,6 +251,10 @@ class Supervisor:
         if agent is not None:
             prompted = action.prompted and (agent.prompt is not None or action.died)
             self.sidecars.begin(self.plan, agent, life.record, prompted=prompted, adopted=not action.died)
+
+    def _measure_soon(self, handle: str) -> None:
+        if not self._over.done():
+            self._spawn(self._measure(handle))
 
     async def _measure(self, handle: str) -> None:
         """Count what an agent used in the turn that has just ended, or so far."""
@@ -288,7 +313,7 @@ class Supervisor:
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
             if old is not None and old.record.state is not life.record.state is not AgentState.BUSY:
-                self._spawn(self._measure(handle))
+                asyncio.get_running_loop().call_later(WRITTEN_SECONDS, self._measure_soon, handle)
 
     async def _rows(self, handle: str) -> tuple[str, ...]:
         life = self.loop.state.lives.get(handle)
@@ -336,7 +361,7 @@ class Supervisor:
             self.attention.look(self.loop.state)
             for handle, life in self.loop.state.lives.items():
                 if life.record.state is AgentState.BUSY:
-                    self._spawn(self._measure(handle))
+                    self._measure_soon(handle)
             self._poll_later()
 
     async def _close(self, deciding: asyncio.Task[None]) -> None:
