@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -35,6 +35,8 @@ class Suite:
     workers: int = 2
     paths: tuple[str, ...] = ()
     """Where its tests are; everywhere if empty."""
+    scripted: bool = False
+    """It is `nbs-fleet test` on the scripted teams, not pytest."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class Line:
         return not self.failed and not (IN_CI and self.remark)
 
 
+SCRIPTED = (
+    Suite("scripted teams", "simulator", "", client="sim", workers=4, scripted=True),
+    Suite("scripted teams", f"claudeless {CLAUDELESS.version}", "", "claudeless", CLAUDELESS, 3, scripted=True),
+    Suite("scripted teams", f"Claude Code {CLAUDE.version}", "", "claude", CLAUDE, 2, scripted=True),
+)
+
+
 def suites(*, long: bool) -> tuple[Suite, ...]:
     """Every suite after the checks."""
     rest = "" if long else " and not long"
@@ -66,6 +75,7 @@ def suites(*, long: bool) -> tuple[Suite, ...]:
         Suite("end to end", "simulator", e2e, client="sim", paths=E2E),
         Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, client="claudeless", needs=CLAUDELESS, paths=E2E),
         Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, client="claude", needs=CLAUDE, paths=E2E),
+        *(replace(suite, select="long" if long else "") for suite in SCRIPTED),
     )
 
 
@@ -81,13 +91,21 @@ def counts(report: Path) -> tuple[int, int, int]:
     return ran, failed, skipped
 
 
+def command(suite: Suite, report: Path) -> list[str]:
+    """The command line of a suite."""
+    client = ["--client", suite.client] if suite.client else []
+    if suite.scripted:
+        every = ["--long"] if suite.select else []
+        return [sys.executable, "tests/scripted.py", *client, *every, "-j", str(suite.workers), "--junit", str(report)]
+    argv = [sys.executable, "-m", "pytest", "-q", *suite.paths, "-m", suite.select, f"--junitxml={report}"]
+    return [*argv, *(["-n", str(suite.workers)] if suite.workers > 1 else []), *client]
+
+
 def perform(suite: Suite, folder: Path) -> Line:
     """Run one suite, its output going straight through."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "pytest", "-q", *suite.paths, "-m", suite.select, f"--junitxml={report}"]
-    argv += ["-n", str(suite.workers)] if suite.workers > 1 else []
-    argv += ["--client", suite.client] if suite.client else []
+    argv = command(suite, report)
     print(f"\n== {suite.name} against {suite.against}", flush=True)
     begun = time.monotonic()
     code = subprocess.run(argv, cwd=ROOT, timeout=SECONDS, check=False).returncode
@@ -95,7 +113,7 @@ def perform(suite: Suite, folder: Path) -> Line:
     remark = "no tests" if code == NO_TESTS else ""
     if code not in (0, NO_TESTS) and not failed:
         failed = 1
-        remark = f"pytest ended with {code}"
+        remark = f"it ended with {code}"
     return Line(suite.name, suite.against, ran, failed, skipped, time.monotonic() - begun, remark)
 
 

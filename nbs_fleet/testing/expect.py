@@ -99,7 +99,7 @@ def _agent(said: AgentSeen, now: AgentNow | None) -> Verdict:
     if now is None:
         return Verdict(met=False, saw=(f"{said.handle} was not started yet",))
     wrong = (
-        (said.state is not None and now.state != said.state)
+        (said.state is not None and now.state != said.state and not (said.state == "paused" and now.paused))
         or (said.blocked is not None and now.blocked != said.blocked)
         or (said.restarts is not None and now.restarts != said.restarts)
         or (said.exit is not None and now.exit != said.exit)

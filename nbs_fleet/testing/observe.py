@@ -223,6 +223,7 @@ def _now(record: AgentRecord, *, supervised: bool) -> AgentNow:
         exit=_code(end),
         exit_words=end.explain() if end else "",
         queued=record.queued,
+        paused=detail.partition(";")[0] == "paused",
     )
 
 

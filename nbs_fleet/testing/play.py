@@ -17,7 +17,7 @@ from nbs_fleet.testing.load import Script
 from nbs_fleet.testing.outcome import Kind, Outcome, StepDone, Trouble
 from nbs_fleet.testing.schema import AttentionSeen, ExpectFile, StepFile
 from nbs_fleet.testing.seen import Seen
-from nbs_fleet.testing.steps import ITEM, Action, Call, Line, Strike, Watch, action_of, describe, filled
+from nbs_fleet.testing.steps import ITEM, Action, Call, Line, Strike, Up, Watch, action_of, describe, filled
 from nbs_fleet.testing.strike import StrikeError, strike
 from nbs_fleet.testing.world import Done, World
 
@@ -193,6 +193,10 @@ class _Play:
             if ITEM in action.args and step.answer is not None:
                 action = await self._with_item(action, step.answer.agent, within, what, where)
             done = await self.world.run(*self._team(action), stdin=action.stdin, as_agent=action.as_agent)
+            if done.code != 0:
+                raise StepError(_refused(done, what, where))
+        elif isinstance(action, Up):
+            done = await self.world.up()
             if done.code != 0:
                 raise StepError(_refused(done, what, where))
         elif isinstance(action, Line):

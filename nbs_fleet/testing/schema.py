@@ -262,6 +262,7 @@ class StepFile(Strict):
     control: ControlStep | None = key("Write a line to a control inbox", example={"agent": "ana", "line": "..."})
     pause: Text | None = key("Pause an agent", example="ana")
     resume: Text | None = key("End its pause", example="ana")
+    up: Bool | None = key("Bring the team up again, as `nbs-fleet up` does (it is up from the start)", example=True)
     wait: WaitStep | None = key("Wait for a state", example={"agent": "ana", "state": "idle"})
     expect: ExpectFile | None = key("Expect something", example={"file": {"path": "plan.md"}})
 

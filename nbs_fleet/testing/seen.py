@@ -20,6 +20,8 @@ class AgentNow(Struct, frozen=True):
     exit_words: str = ""
     """How its client ended the last time, for people."""
     queued: int = 0
+    paused: bool = False
+    """Its client goes on with what it does, and the fleet leaves it in peace."""
 
 
 class MessageNow(Struct, frozen=True):

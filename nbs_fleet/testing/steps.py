@@ -50,7 +50,11 @@ class Watch(Struct, frozen=True):
     expected: ExpectFile
 
 
-Action = Call | Strike | Line | Watch
+class Up(Struct, frozen=True):
+    """The team is brought up again."""
+
+
+Action = Call | Strike | Line | Watch | Up
 
 
 def action_of(step: StepFile, *, bus: str) -> Action:
@@ -63,6 +67,8 @@ def action_of(step: StepFile, *, bus: str) -> Action:
         return Watch(step.expect)
     if step.wait is not None:
         return Watch(ExpectFile(agent=AgentSeen(handle=step.wait.agent, state=step.wait.state)))
+    if step.up is not None:
+        return Up()
     if step.control is not None:
         return Line(step.control.agent, step.control.line)
     return _call(step, bus)
@@ -119,6 +125,8 @@ def describe(step: StepFile) -> str:
         return f"{step.signal.agent} signals {step.signal.what}"
     if step.answer is not None:
         return f"answer {step.answer.agent}: {step.answer.choice}"
+    if step.up is not None:
+        return "up"
     if step.control is not None:
         return clip(f"control inbox of {step.control.agent}: {step.control.line}")
     return f"pause {step.pause}" if step.pause is not None else f"resume {step.resume}"

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from nbs_fleet.sim.scenario import check
 from tests.clients.install import CLAUDE
 from tests.support import clients
-from tests.support.claude_api import ScriptedApi
+from tests.support.claude_api import ScriptedApi, scenarios
 from tests.support.claude_api.directives import Directive, pick, side_request, strip_reminders
 from tests.support.private import surrounding
 
@@ -151,3 +152,34 @@ def test_the_real_client_takes_its_replies(tmp_path: Path, short_path: Path) -> 
         assert done.stdout.strip() == "all done", done.stderr
         assert client.api is not None
         assert "from-the-tool" in json.dumps(client.api.turns()[-1].body["messages"])
+
+
+SCENARIO = check(
+    {
+        "responses": [
+            {
+                "pattern": {"type": "contains", "text": "Post"},
+                "response": {"text": "Posted.", "tool_calls": [{"tool": "Bash", "input": {"command": "post"}}]},
+            },
+            {"pattern": {"type": "contains", "text": "limit"}, "failure": {"type": "rate_limit", "retry_after": 1}},
+        ],
+        "default_response": "Ready.",
+    },
+    "x.toml",
+    lambda path: path,
+)
+MAIL = "<system-reminder>\nMessage from nbs-fleet: [nbs:d-1-2] Post it.\n</system-reminder>"
+
+
+def test_a_scenario_answers_the_last_prompt_with_its_calls_first() -> None:
+    def answer(*messages: dict[str, Any]) -> str:
+        return str(scenarios.pick(SCENARIO, {"messages": list(messages)}))
+
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "done"}]}
+    noise = user("<system-reminder>Post nothing.</system-reminder>")
+    assert answer(user("hello"), noise) == "[[say Ready.]]"
+    assert answer(user("Post it")) == '[[tools [["Bash", {"command": "post"}]]]]'
+    assert answer(user("Post it"), assistant("..."), result) == "[[say Posted.]]"
+    assert answer(user("Post it"), assistant("..."), result, assistant("Posted."), user("x")) == "[[say Ready.]]"
+    assert answer(user("x"), assistant("..."), {"role": "system", "content": MAIL}).startswith("[[tools ")
+    assert answer(user("limit")) == "[[err 429 99]]"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbs_fleet.testing.schema import StepFile
-from nbs_fleet.testing.steps import ITEM, Call, Line, Strike, Watch, action_of, describe, filled
+from nbs_fleet.testing.steps import ITEM, Call, Line, Strike, Up, Watch, action_of, describe, filled
 
 
 def step(**what: Any) -> StepFile:
@@ -32,6 +32,7 @@ CALLS = [
     ({"stop": "ana"}, Strike("ana", "TERM")),
     ({"freeze": "supervisor"}, Strike("supervisor", "STOP")),
     ({"continue": "supervisor"}, Strike("supervisor", "CONT")),
+    ({"up": True}, Up()),
     ({"control": {"agent": "ana", "line": "register-chat x"}}, Line("ana", "register-chat x")),
 ]
 

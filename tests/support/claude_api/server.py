@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.claude_api import directives
+from nbs_fleet.sim.scenario import Scenario
+from tests.support.claude_api import directives, scenarios
 from tests.support.claude_api.directives import Directive
 from tests.support.claude_api.log import Request, RequestLog
 from tests.support.claude_api.replies import STREAMS
@@ -48,6 +49,8 @@ class Control:
     compact_seconds: float = 0.0
     obliging: bool = False
     """Say the one word that a message asks for, as a model does that heeds it."""
+    scenario: Scenario | None = None
+    """Answers what holds no directive, as the simulators do."""
     failed: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,7 +64,11 @@ class Control:
                 self.left -= 1
                 return self.force
         wish = directives.wished_word(body) if self.obliging else None
-        return directives.Directive("say", wish) if wish else directives.pick(body)
+        if wish:
+            return directives.Directive("say", wish)
+        if self.scenario is not None:
+            return scenarios.pick(self.scenario, body)
+        return directives.pick(body)
 
     def fails_again(self, step: Directive) -> bool:
         """Count one more failure of an `err` step; False once it has failed as often as it should."""
