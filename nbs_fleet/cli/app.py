@@ -73,6 +73,7 @@ COMMANDS: dict[str, Entry] = {
     "schema": Entry("nbs_fleet.cli.schema:schema", "the JSON schema of the team file, or of the test file"),
     "test": Entry("nbs_fleet.cli.test:play", "play test files: scripted teams with expectations, for CI"),
     "init": Entry("nbs_fleet.cli.init:init", "write a first team.yaml"),
+    "replay": Entry("nbs_fleet.cli.replay:replay", "decide on a recorded story once more, and compare"),
     "doctor": Entry("nbs_fleet.cli.doctor:doctor", "what is missing on this machine, and how to mend it"),
     "completion": Entry("nbs_fleet.cli.completion:completion", "shell completion for bash, zsh or fish"),
     "solo": Entry("nbs_fleet.cli.solo:solo", "one agent with a sidecar in this terminal, without a team file"),

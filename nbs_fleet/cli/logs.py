@@ -74,7 +74,7 @@ def logs(
 
 def for_people(entry: dict[str, Any]) -> bool:
     """Whether an entry is worth a person's while: not each decision, nor the full record that begins a segment."""
-    return entry.get("what") != "decided" and not isinstance(entry.get("state"), dict)
+    return entry.get("what") not in ("decided", "seen", "mind") and not isinstance(entry.get("state"), dict)
 
 
 def stories(found: Found, chosen: tuple[str, ...] | None) -> dict[str, str]:

@@ -98,7 +98,7 @@ class Sidecar:
     """Watches the run of one client in one pane until it is cancelled.
 
     `tell` takes each report and each remedy for the supervisor; `heard` the agent's last words of each turn;
-    `record` each decision; `story` a word and facts.
+    `record` what was known before and after each decision; `story` a word and facts.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Sidecar:
         ground: Ground,
         watcher: Watcher,
         tell: Callable[[Report | recovery.Restart], None],
-        record: Callable[[Event, Sequence[Action], Moment], None],
+        record: Callable[[Mind, Mind, Event, Sequence[Action], Moment], None],
         heard: Callable[[str], None],
         story: Callable[..., None],
     ) -> None:
@@ -141,7 +141,7 @@ class Sidecar:
             fault=lambda action, error: Faulted(f"{type(action).__name__}: {error}"),
             tick=Ticked,
             wake=lambda mind: mind.wake_at,
-            record=lambda _before, _after, event, actions, now: record(event, actions, now),
+            record=record,
         )
 
     async def run(self) -> None:

@@ -21,6 +21,7 @@ from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Restart, Rules
+from nbs_fleet.sidecar.replay import DECIDED, MIND, SEEN
 from nbs_fleet.sidecar.sources import transcript_of
 from nbs_fleet.sidecar.watcher import Ground, Run, Sidecar, first_mind
 from nbs_fleet.supervisor.facts import earlier_transcripts, gather
@@ -143,9 +144,20 @@ class Sidecars:
         addressed = driver.capabilities.session_id or transcript_of(driver.places(facts)) is not None
         mind = replace(mind, watching=replace(mind.watching, addressed=addressed))
 
-        def record_decision(event: Event, actions: Sequence[Action], now: Moment) -> None:
+        segment = -1
+
+        def record_decision(before: Mind, after: Mind, event: Event, actions: Sequence[Action], now: Moment) -> None:
+            """What `replay` needs: all that was known at the start of each segment, then all that changed it."""
+            nonlocal segment
+            if segment != story.segment:
+                segment = story.segment
+                story.tell(now.wall, MIND, mind=before)
+            # Exact times: a decision may hang on a thousandth of a second.
+            times = {"wall": now.wall, "mono": now.mono}
             if actions:
-                story.tell(now.wall, "decided", event=event, actions=actions, mono=round(now.mono, 3))
+                story.tell(now.wall, DECIDED, event=event, actions=actions, **times)
+            elif after != before:
+                story.tell(now.wall, SEEN, event=event, **times)
 
         def tell_story(what: str, **more: Any) -> None:
             story.tell(moment().wall, what, **more)

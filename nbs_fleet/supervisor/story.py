@@ -22,6 +22,8 @@ class Story:
         self.path = path
         self._mask = tuple(sorted(mask, key=len, reverse=True))
         self.dropped = 0
+        self.segment = 0
+        """Counts the segments begun here: whoever goes on with something says at each how it stands."""
 
     def tell(self, at: float, what: str, /, **more: Any) -> None:
         """Append one line: wall seconds, a word for what happened, and its particulars."""
@@ -50,6 +52,7 @@ class Story:
         except OSError:
             self.dropped += 1
             return
+        self.segment += 1
         self.tell(at, "state", state=state)
 
     def _append(self, line: bytes) -> None:

@@ -91,6 +91,9 @@ def test_a_mention_wakes_whom_it_names_and_reaches_it(fleet: Fleet) -> None:
     session = fleet.agent("bo")["session_id"]
     assert any("unread in live" in prompt for prompt in fleet.client.prompts(session))
     assert not any("good morning" in prompt for prompt in fleet.client.prompts(session))
+    # What was seen and done so far is decided on again just so.
+    for handle in ("ana", "bo"):
+        assert "all as recorded" in fleet.run("replay", handle).out
 
 
 @pytest.mark.clients("sim", "claude")
