@@ -73,6 +73,9 @@ class World:
             results.append(Launched(handle, proc, f"%{self.pid}", "s", fields=fields))
         return self.tell(LaunchedAll(tuple(results)))
 
+    def up_again(self, *agents: AgentPlan) -> list[Action]:
+        return self.tell(Loaded(plan(*agents), up=True))
+
     def ready(self, handle: str, state: AgentState = AgentState.IDLE) -> list[Action]:
         return self.tell(Reported(handle, Report(state, self.now, ready=True)))
 
