@@ -76,9 +76,17 @@ def _ended(record: AgentRecord, kind: str) -> Need:
     return Need(kind, record.since, title, options=remedies.options(kind), context=lines)
 
 
+def _context(record: AgentRecord) -> tuple[Need, ...]:
+    if not record.filling.late:
+        return ()
+    title = "its context is full, and it does not write its handover"
+    options = remedies.options("context")
+    return (Need("context", record.filling.asked or 0.0, title, "", options, record.words),)
+
+
 def _beside(record: AgentRecord) -> tuple[Need, ...]:
     """What an agent that is not blocked may need a person for."""
-    found = list(_said(record))
+    found = [*_said(record), *_context(record)]
     resting = record.state is AgentState.IDLE
     if record.escalated.startswith("error") and record.failure is not None:
         failure = record.failure

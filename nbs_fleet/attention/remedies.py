@@ -43,6 +43,11 @@ REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
     "crash": (Remedy(Deed.RESTART, "start it now"), _STOP),
     "failed": (Remedy(Deed.RESTART, "start it again"), _STOP),
     "escalation": (_REPLY, Remedy(Deed.DISMISS, "it is settled"), _RESTART, _STOP),
+    "context": (
+        Remedy(Deed.GO_ON, "let it go on as it is"),
+        Remedy(Deed.RESTART, "restart it, in the same session"),
+        _STOP,
+    ),
     "budget": (Remedy(Deed.GO_ON, "go on nevertheless"), _STOP),
     "idle-done": (Remedy(Deed.DISMISS, "well done"), _REPLY, _STOP),
 }

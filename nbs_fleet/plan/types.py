@@ -92,6 +92,18 @@ class Desired(StrEnum):
     STOPPED = "stopped"
 
 
+class Filling(Struct, frozen=True):
+    """How full the context of one session has been: the highest mark of the team file that was acted upon (percent).
+
+    `asked`: since when it is to write its handover (wall seconds); `late`: it took too long.
+    """
+
+    session: str = ""
+    mark: int = 0
+    asked: float | None = None
+    late: bool = False
+
+
 class AgentRecord(Struct, frozen=True):
     """What is known of one agent's runs: state.json. Written by the owner of supervisor.lock only."""
 
@@ -144,6 +156,7 @@ class AgentRecord(Struct, frozen=True):
     """Tokens of its conversation after the last request; 0: not known."""
     model: str = ""
     """The model that last answered it."""
+    filling: Filling = Filling()
 
 
 class Running(Struct, frozen=True):

@@ -36,6 +36,7 @@ _AS_WRITTEN = (
     "sidecar",
     "dialogs",
     "restart",
+    "context",
     "stop",
     "on_idle",
     "on_dead",

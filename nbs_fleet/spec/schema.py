@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from nbs_fleet.spec.fields import (
     NUMBER,
@@ -20,19 +20,17 @@ from nbs_fleet.spec.fields import (
     FreeForm,
     Handle,
     PassName,
-    Quiet,
     RoleName,
     Span,
     TeamName,
     Text,
-    Url,
     false_or,
     name_or,
-    one_or_more,
     word_or,
 )
+from nbs_fleet.spec.schema_limits import BudgetFile, ContextFile, NotificationFile
+from nbs_fleet.spec.section import Strict, key
 
-NOBODY = "nobody restarts"
 RESTART = "restarts that agent when next idle, same session"
 FRESH = "restarts that agent when next idle, fresh session"
 OTHER_TEAM = "is another team"
@@ -43,22 +41,6 @@ Size = Annotated[list[Annotated[int, Field(ge=10, le=2000), NUMBER]], Field(min_
 Accept = Annotated[Literal["ask", "accept", "deny"], WORD]
 Approve = Annotated[Literal["ask", "approve", "deny"], WORD]
 DoWord = Literal["nudge", "resume", "restart", "escalate", "ignore"]
-
-
-def key(meaning: str, *, change: str = NOBODY, default: str = "", example: Any = None, must: bool = False) -> Any:
-    """A key of the file; `default` where it is not the value that the code carries anyway."""
-    return Field(
-        default=... if must else None,
-        description=meaning,
-        json_schema_extra={"x-change": change, "x-default": default},
-        examples=None if example is None else [example],
-    )
-
-
-class Strict(BaseModel):
-    """A section of the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ChatFile(Strict):
@@ -178,64 +160,6 @@ class LayoutFile(Strict):
     size: Size | None = key("Columns and rows while nobody is attached", example=[200, 50])
 
 
-class BudgetFile(Strict):
-    """Limits of use."""
-
-    tokens: Annotated[int, Field(ge=1), NUMBER] | None = key("Tokens", default="no limit", example=2000000)
-    restarts: Annotated[int, Field(ge=0, le=1_000_000), NUMBER] | None = key("Restarts", default="no limit", example=20)
-    hours: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False), NUMBER] | None = key(
-        "Hours since `up`", default="no limit", example=8
-    )
-    then: Annotated[Literal["notice", "pause", "attention"], WORD] | None = key(
-        "What happens at the limit", example="attention"
-    )
-
-
-Blocked = Literal[
-    "trust",
-    "bypass",
-    "mcp",
-    "setup",
-    "apikey",
-    "login",
-    "settings",
-    "resume",
-    "plan",
-    "permission",
-    "question",
-    "draft",
-]
-"""What an agent can be blocked on."""
-
-Occasion = Literal[
-    "attention",
-    "blocked",
-    "failed",
-    "limited",
-    "escalated",
-    "done",
-    "budget",
-    "alarm",
-    Blocked,
-]
-
-
-class NotificationFile(Strict):
-    """One rule: on what occasion a person is called outside the terminal, and how."""
-
-    on: Annotated[list[Annotated[Occasion, WORD]], one_or_more(Occasion), Field(min_length=1)] = key(
-        "Occasions", must=True, example=["attention"]
-    )
-    via: Annotated[Literal["desktop", "command", "webhook"], WORD] = key("Way", must=True, example="desktop")
-    command: Command | None = key("Program for `via: command`", default="none", example=["notify.sh"])
-    url: Url | None = key("Address for `via: webhook`", default="none", example="https://example.org/hook")
-    after: Duration | None = key(
-        "How long it must have waited while somebody is attached to the team", default="0s", example="1m"
-    )
-    cooldown: Duration | None = key("Shortest time between two calls of this rule", default="0s", example="5m")
-    quiet: Quiet | None = key("Time of day without calls", default="none", example="22:00-07:00")
-
-
 Recovery = Annotated[RecoveryFile, word_or(RecoveryFile, DoWord)]
 
 
@@ -284,6 +208,9 @@ class CommonFile(Strict):
     sidecar: SidecarFile | None = key("How its sidecar watches and tells", example={"notify_cooldown": "15s"})
     dialogs: DialogsFile | None = key("What to do about each kind of dialog", example={"trust": "accept"})
     restart: RestartFile | None = key("What happens when its client ends", example={"max": 5})
+    context: ContextFile | None = key(
+        "What happens as its context fills up", default="nothing", example={"warn": 70, "handover": 85}
+    )
     stop: Annotated[Literal["free", "signal"], WORD] | None = key(
         "May end a turn at will, or must signal first", example="signal"
     )

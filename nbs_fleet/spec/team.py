@@ -117,6 +117,16 @@ class Budget(Struct, frozen=True):
     then: Literal["notice", "pause", "attention"] = "attention"
 
 
+class ContextRules(Struct, frozen=True):
+    """What happens as the context fills up; shares in percent of `limit` tokens. None: nothing. `timeout` in seconds."""
+
+    limit: int = 200_000
+    warn: int | None = None
+    handover: int | None = None
+    file: str | None = None
+    timeout: float = 300.0
+
+
 class Notification(Struct, frozen=True):
     """One rule: on what occasions a person is called outside the terminal, and how. Times in seconds.
 
@@ -160,6 +170,7 @@ class Agent(Struct, frozen=True):
     sidecar: SidecarSettings = SidecarSettings()
     dialogs: Dialogs = Dialogs()
     restart: RestartPolicy = RestartPolicy()
+    context: ContextRules = ContextRules()
     stop: Literal["free", "signal"] = "free"
     on_idle: Recovery = Recovery()
     on_dead: Recovery = Recovery()

@@ -21,6 +21,7 @@ from nbs_fleet.supervisor.fleet import (
     Died,
     Ended,
     Event,
+    Filled,
     Fleet,
     Found,
     Launched,
@@ -74,6 +75,8 @@ def _take(fleet: Fleet, event: Event, now: Moment) -> tuple[Fleet, tuple[Action,
             return _reported(fleet, event), ()
         case Metered():
             return _metered(fleet, event), ()
+        case Filled():
+            return _filled(fleet, event), ()
         case Asked():
             return _asked(fleet, event, now)
         case Broke():
@@ -236,6 +239,13 @@ def _metered(fleet: Fleet, event: Metered) -> Fleet:
     tokens = add(record.tokens, event.session, event.spent)
     model = event.model or record.model
     return of.put(fleet, replace(life, record=replace(record, tokens=tokens, context=event.context, model=model)))
+
+
+def _filled(fleet: Fleet, event: Filled) -> Fleet:
+    life = fleet.lives.get(event.handle)
+    if life is None:
+        return fleet
+    return of.put(fleet, replace(life, record=replace(life.record, filling=event.filling)))
 
 
 def _told(record: AgentRecord, report: Report) -> AgentRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from nbs_fleet.model import AgentState, Exit, ProcId
-from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
+from nbs_fleet.plan.types import AgentPlan, AgentRecord, Filling, Plan
 from nbs_fleet.sidecar.actions import Report
 
 
@@ -117,6 +117,13 @@ class Metered(Struct, frozen=True, tag=True):
     model: str
 
 
+class Filled(Struct, frozen=True, tag=True):
+    """What was done about an agent's context."""
+
+    handle: str
+    filling: Filling
+
+
 class Asked(Struct, frozen=True, tag=True):
     """A person asks: `start`, `stop`, `restart` (with `fresh`: a new session), `yield`."""
 
@@ -136,7 +143,7 @@ class Ticked(Struct, frozen=True, tag=True):
     """A time that was waited for has come."""
 
 
-Event = Loaded | Found | Launched | LaunchedAll | Died | Ended | Reported | Metered | Asked | Broke | Ticked
+Event = Loaded | Found | Launched | LaunchedAll | Died | Ended | Reported | Metered | Filled | Asked | Broke | Ticked
 
 
 class StartOne(Struct, frozen=True):

@@ -36,10 +36,12 @@ from nbs_fleet.supervisor.fleet import (
     Died,
     Ended,
     Event,
+    Filled,
     Fleet,
     Found,
     LaunchedAll,
     Loaded,
+    Metered,
     Reported,
     Save,
     Start,
@@ -47,6 +49,7 @@ from nbs_fleet.supervisor.fleet import (
     Ticked,
     Watch,
 )
+from nbs_fleet.supervisor.handovers import Handovers
 from nbs_fleet.supervisor.hosting import Sidecars
 from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
@@ -102,6 +105,7 @@ class Supervisor:
             wake=lambda fleet: fleet.wake_at,
             record=self._record,
         )
+        self._handovers = Handovers(tell=self.desk.notify, post=self.loop.post, story=self._tell_of)
 
     async def run(self, first: Sequence[Event]) -> int:
         """Take over what was found (`first`), then decide until it is over."""
@@ -184,6 +188,7 @@ class Supervisor:
             self.sidecars.settle(one)
             if deed is Deed.GO_ON:
                 set_paused(self.paths.agent(one).dir, paused=False)
+                self._handovers.let_go(self.loop.state.lives[one].record)
                 self.desk.go_on(one)
 
     def _budgets(self, fleet: Fleet, now: float) -> dict[str, Need]:
@@ -312,7 +317,10 @@ class Supervisor:
             # What was found was told by whoever did it.
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)
-            if old is not None and old.record.state is not life.record.state is not AgentState.BUSY:
+            moved = old is not None and old.record.state is not life.record.state
+            if life.plan is not None and (moved or (isinstance(event, Metered | Filled) and event.handle == handle)):
+                self._handovers.look(self.plan, life.plan, life.record)
+            if moved and life.record.state is not AgentState.BUSY:
                 asyncio.get_running_loop().call_later(WRITTEN_SECONDS, self._measure_soon, handle)
 
     async def _rows(self, handle: str) -> tuple[str, ...]:
@@ -337,6 +345,9 @@ class Supervisor:
             return secret_values(read_values(self.paths.agent(handle).values), {})
         except OSError:
             return ()
+
+    def _tell_of(self, handle: str, what: str, **more: object) -> None:
+        self.story(handle).tell(moment().wall, what, **more)
 
     def _tell(self, what: str, **more: object) -> None:
         self.story(None).tell(moment().wall, what, **more)
@@ -370,6 +381,7 @@ class Supervisor:
         await self.desk.close()
         self.attention.close()
         await self.notifier.close()
+        self._handovers.close()
         await self.sidecars.close()
         await self.socket.close()
         self._deaths.close()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from nbs_fleet.spec.schema import Strict
+from nbs_fleet.spec.section import Strict
 from nbs_fleet.testing.expect import clip, wanted
 from nbs_fleet.testing.schema import AgentSeen, ExpectFile, StepFile
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nbs_fleet.drivers.base import Capabilities
 from nbs_fleet.errors import TeamFileError
 from nbs_fleet.model import AgentState, BlockedKind
-from nbs_fleet.spec.schema import Blocked
+from nbs_fleet.spec.schema_limits import Blocked
 from nbs_fleet.testing.load import Script, load_script
 from nbs_fleet.testing.schema import Ability, State
 
