@@ -122,13 +122,14 @@ class Five:
         self.bursts += 1
         for _ in range(min(most, self.random.choice(BURSTS))):
             called: tuple[tuple[str, str], ...] = ()
+            begun = time.time()
             with self.sight.change():
                 if self.random.random() < 0.7:
                     called = self.traffic.post()
                 else:
                     self.traffic.publish()
             if called:
-                self.shown(called)
+                self.shown(called, begun)
         if self.random.random() < 0.5:
             self.occupy()
         self.release()
@@ -139,10 +140,11 @@ class Five:
         if self.bursts % 5 == 0:
             self.traffic.tidy()
 
-    def shown(self, called: tuple[tuple[str, str], ...]) -> None:
+    def shown(self, called: tuple[tuple[str, str], ...], since: float) -> None:
         """The sidecars that were asked for a screen show it in the agents' first chat, and take the events."""
         done = self.traffic.bus.processed_folder
-        with self.sight.change():
+        # They may have done so while the events were still being written.
+        with self.sight.change(since):
             for handle, event in called:
                 self.crew.until(lambda event=event: os.path.exists(os.path.join(done, event)), f"{handle} is shown")  # type: ignore[misc]
                 self.model.post("live", "sidecar", time.time())

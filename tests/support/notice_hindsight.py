@@ -47,11 +47,11 @@ class Hindsight:
         self._shoot(FAR, FAR)
 
     @contextmanager
-    def change(self) -> Iterator[None]:
-        """Something is done to the files and told to the model."""
-        since = self._clock()
+    def change(self, since: float | None = None) -> Iterator[None]:
+        """Something is done to the files and told to the model; `since` when it may have begun, now if nothing is said."""
+        begun = self._clock() if since is None else since
         yield
-        self._shoot(since, self._clock())
+        self._shoot(begun, self._clock())
 
     def _shoot(self, since: float, known: float) -> None:
         for handle, story in self.stories.items():
