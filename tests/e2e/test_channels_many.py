@@ -25,9 +25,9 @@ from tests.support.tails import Tail
 NOTIFY = "Have a look now - {summary} - that is all"
 SUMMARY = re.compile(r"Have a look now - (.*?) - that is all")
 COOLDOWN = 0.5
-PATIENCE = 90.0
+PATIENCE = 180.0
 """Seconds within which everybody who is free has been told, on a loaded machine."""
-BURSTS = (1, 1, 2, 5, 10, 20, 40, 60, 80)
+BURSTS = (1, 2, 5, 10, 30, 60, 90, 120)
 """Posts and events that come at once."""
 HELD = 3
 """Bursts that come while an agent is busy or in a dialog."""
@@ -305,4 +305,4 @@ def test_each_of_five_is_told_of_what_is_for_it_and_of_nothing_else(fleet: Fleet
 def test_so_it_is_over_two_thousand_messages_and_events(fleet: Fleet) -> None:
     five = play(fleet, 2000)
     assert five.traffic.made == 2000
-    assert all(len(ear.summaries) > 20 for ear in five.ears.values())
+    assert all(len(ear.summaries) > 15 for ear in five.ears.values())

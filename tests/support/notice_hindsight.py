@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.support.notice_model import FAR, Model, Summary, said
 
-LATE = 3.0
+LATE = 5.0
 """Seconds by which what a notice says may be older than the notice, on a loaded machine."""
 EARLY = 0.05
 """Clocks are read one after the other, and rounded."""
