@@ -45,7 +45,7 @@ def store(world: World, keep: str, troubles: Iterable[Trouble]) -> str:
 
     Left out are sockets and the files with values of the environment.
     """
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", world.script.name).strip("-.") or "test"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", world.recipe.name).strip("-.") or "test"
     place, number = os.path.join(keep, name), 1
     while True:
         try:

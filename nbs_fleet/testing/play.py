@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from nbs_fleet.errors import FleetError, MissingError, TeamFileError
 from nbs_fleet.launch import registry
-from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.testing import artefacts
-from nbs_fleet.testing.expect import Verdict, judge, wanted
+from nbs_fleet.testing.hands import Hands, StepError
 from nbs_fleet.testing.load import Script
 from nbs_fleet.testing.outcome import Kind, Outcome, StepDone, Trouble
-from nbs_fleet.testing.schema import AttentionSeen, ExpectFile, StepFile
-from nbs_fleet.testing.seen import Seen
-from nbs_fleet.testing.steps import ITEM, Action, Call, Line, Strike, Up, Watch, action_of, describe, filled
-from nbs_fleet.testing.strike import StrikeError, strike
-from nbs_fleet.testing.world import Done, World
+from nbs_fleet.testing.schema import StepFile
+from nbs_fleet.testing.steps import describe, filled
+from nbs_fleet.testing.world import World, recipe_of
 
-WITHIN = 30.0
-"""Seconds that a step may take which says nothing of it."""
 TIMEOUT = 120.0
 """Seconds that a test may take which says nothing of it."""
-POLL = 1.0
-"""Seconds after which a look is taken anyway: a process that dies, or a network file system, tells nothing."""
-SCREEN_POLL = 0.2
-"""The same for screens, whose changes no file tells."""
 CLEANUP_SECONDS = 60.0
 
 Tell = Callable[[StepDone], None]
-
-
-class StepError(Exception):
-    """A step went wrong."""
-
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.what)
-        self.trouble = trouble
 
 
 async def play(
@@ -52,7 +34,7 @@ async def play(
     """
     began = time.monotonic()
     try:
-        world = await asyncio.to_thread(World.make, script, environ, driver=driver)
+        world = await asyncio.to_thread(World.make, recipe_of(script), environ, driver=driver)
     except TeamFileError as error:
         return _early(script, Kind.FILE, error.message, began)
     except FleetError as error:
@@ -88,6 +70,7 @@ class _Play:
 
     def __init__(self, world: World, script: Script, tell: Tell, keep: str | None, began: float) -> None:
         self.world = world
+        self.hands = Hands(world)
         self.script = script
         self.tell = tell
         self.keep = keep
@@ -173,103 +156,11 @@ class _Play:
         self.doing = (what, where)
         ok = False
         try:
-            bus = self.world.team.bus[0] if self.world.team.bus else ".nbs/events"
-            await self._act(action_of(step, bus=bus), step, what, where)
+            kept = await self.hands.make(step, where)
+            if step.capture:
+                self.kept[step.capture] = kept
             ok = True
         finally:
             done = StepDone(number, what, where, ok, time.monotonic() - began)
             self.done.append(done)
             self.tell(done)
-
-    async def _act(self, action: Action, step: StepFile, what: str, where: str) -> None:
-        within = WITHIN if step.within is None else float(step.within)
-        if isinstance(action, Watch):
-            verdict = await self._watch(action.expected, within)
-            if not verdict.met:
-                raise StepError(_unmet(action.expected, verdict, within, what, where))
-            if step.capture:
-                self.kept[step.capture] = verdict.kept
-        elif isinstance(action, Call):
-            if ITEM in action.args and step.answer is not None:
-                action = await self._with_item(action, step.answer.agent, within, what, where)
-            done = await self.world.run(*self._team(action), stdin=action.stdin, as_agent=action.as_agent)
-            if done.code != 0:
-                raise StepError(_refused(done, what, where))
-        elif isinstance(action, Up):
-            done = await self.world.up()
-            if done.code != 0:
-                raise StepError(_refused(done, what, where))
-        elif isinstance(action, Line):
-            path = os.path.join(self.world.team.root, ".nbs", f"control-inbox-{action.agent}")
-            await asyncio.to_thread(_append, path, action.text + "\n")
-        else:
-            await self._strike(action, within, what, where)
-
-    def _team(self, call: Call) -> tuple[str, ...]:
-        """The arguments, with the team named where the command takes one."""
-        if call.as_agent is not None or call.args[0] == "bus":
-            return call.args
-        head = 2 if call.args[0] == "chat" else 1
-        return (*call.args[:head], "--team", self.world.team.name, *call.args[head:])
-
-    async def _with_item(self, call: Call, agent: str, within: float, what: str, where: str) -> Call:
-        """The call with the id of what the agent has in the queue, once it is there."""
-        expected = ExpectFile(attention=AttentionSeen(agent=agent))
-        verdict = await self._watch(expected, within)
-        items = [item for item in self.world.eyes.items() if item.agent == agent]
-        if not verdict.met or not items:
-            raise StepError(_unmet(expected, verdict, within, what, where))
-        return Call(tuple(items[0].id if arg == ITEM else arg for arg in call.args), call.stdin)
-
-    async def _strike(self, action: Strike, within: float, what: str, where: str) -> None:
-        """Signal a process; one that has just died is waited for: it is to come back."""
-        try:
-            async with asyncio.timeout(within):
-                await strike(self.world.eyes, action)
-        except (StrikeError, TimeoutError) as error:
-            saw = str(error) or f"{action.target} has no process"
-            raise StepError(Trouble(what, where, f"{action.target} can be signalled", (saw,))) from None
-
-    async def _watch(self, expected: ExpectFile, within: float) -> Verdict:
-        """Look at each change until the expectation is met or can't be; `nothing` is looked at for its whole span."""
-        eyes = self.world.eyes
-        lasting = expected.nothing is not None
-        span = float(expected.nothing.span) if expected.nothing is not None else within
-        changed = asyncio.Event()
-        watcher = Watcher()
-        before: Seen | None = None
-        end = time.monotonic() + span
-        poll = SCREEN_POLL if expected.screen is not None else POLL
-        try:
-            for folder in eyes.folders(expected):
-                watcher.add(folder, lambda _: changed.set())
-            while True:
-                changed.clear()
-                seen = await asyncio.to_thread(eyes.look, expected)
-                verdict = judge(expected, seen, before)
-                before = before or seen
-                left = end - time.monotonic()
-                if verdict.over or (verdict.met and not lasting) or left <= 0:
-                    return verdict
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, poll)):
-                        await changed.wait()
-        finally:
-            watcher.close()
-
-
-def _append(path: str, text: str) -> None:
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _unmet(expected: ExpectFile, verdict: Verdict, within: float, what: str, where: str) -> Trouble:
-    """The trouble of an expectation: what was expected, how long, and what was there."""
-    if expected.nothing is not None:
-        return Trouble(what, where, wanted(expected), verdict.saw)
-    never = "and it can't come about any more" if verdict.over else f"within {within:g} s"
-    return Trouble(what, where, f"{wanted(expected)}, {never}", verdict.saw)
-
-
-def _refused(done: Done, what: str, where: str) -> Trouble:
-    return Trouble(what, where, "the command does it", tuple(str(done).splitlines()))

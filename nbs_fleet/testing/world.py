@@ -23,6 +23,7 @@ from nbs_fleet.spec.team import Team
 from nbs_fleet.testing import surroundings, teamfile
 from nbs_fleet.testing.load import Script
 from nbs_fleet.testing.observe import Eyes
+from nbs_fleet.testing.schema import GivenFile, OverridesFile
 from nbs_fleet.testing.surroundings import Folders
 
 COMMAND_SECONDS = 60.0
@@ -42,11 +43,38 @@ class Done(Struct, frozen=True):
         return f"$ nbs-fleet {' '.join(self.args)}\n{self.out.rstrip()}\n[{end}]"
 
 
+class Recipe(Struct, frozen=True):
+    """What a world is made from. `folder` is the one relative paths count from.
+
+    Either `team_path`, the absolute path of a team file, or `inline`, the text of one.
+    """
+
+    name: str
+    folder: str
+    team_path: str | None
+    inline: str | None
+    overrides: OverridesFile = teamfile.NO_OVERRIDES
+    given: tuple[GivenFile, ...] = ()
+
+
+def recipe_of(script: Script) -> Recipe:
+    """The recipe for the world of a test file."""
+    said = script.said
+    return Recipe(
+        name=script.name,
+        folder=os.path.dirname(script.file),
+        team_path=script.team_path,
+        inline=script.inline,
+        overrides=said.overrides or teamfile.NO_OVERRIDES,
+        given=tuple(said.given or ()),
+    )
+
+
 class World:
     """One team on folders of its own. Everything in it has HOME below `folders.base`, which tells it from all else."""
 
-    def __init__(self, base: str, script: Script, environ: Mapping[str, str], driver: str | None) -> None:
-        self.script = script
+    def __init__(self, base: str, recipe: Recipe, environ: Mapping[str, str], driver: str | None) -> None:
+        self.recipe = recipe
         self.folders = Folders(base)
         self.env = surroundings.environment(environ, self.folders)
         self.driver = driver
@@ -56,13 +84,13 @@ class World:
         self.eyes: Eyes
 
     @classmethod
-    def make(cls, script: Script, environ: Mapping[str, str], *, driver: str | None = None) -> World:
+    def make(cls, recipe: Recipe, environ: Mapping[str, str], *, driver: str | None = None) -> World:
         """Lay out the folders and files; starts nothing.
 
         Raises TeamFileError where the team can't be played like that, MissingError where this machine lacks something.
         """
         base = os.path.realpath(tempfile.mkdtemp(prefix="nf-", dir=_short_folder(environ)))
-        made = cls(base, script, environ, driver)
+        made = cls(base, recipe, environ, driver)
         try:
             made._lay_out()
         except BaseException:
@@ -80,13 +108,13 @@ class World:
             os.mkdir(folder, 0o700)
         os.mkdir(os.path.join(self.folders.root, ".nbs"))
         self._give()
-        base = self.script.team_path
+        base = self.recipe.team_path
         if base is None:
             base = os.path.join(self.folders.base, "inline.yaml")
-            write_atomic(base, self.script.inline or "")
+            write_atomic(base, self.recipe.inline or "")
         declared = load_team(base, self.env).team
-        overrides = self.script.said.overrides or teamfile.NO_OVERRIDES
-        folder = os.path.dirname(self.script.file)
+        overrides = self.recipe.overrides
+        folder = self.recipe.folder
         stands = {
             agent.base: teamfile.stand_in(agent, overrides, driver=self.driver, folder=folder)
             for agent in declared.agents
@@ -107,8 +135,8 @@ class World:
 
     def _give(self) -> None:
         """The files that are there before the team starts."""
-        folder = os.path.dirname(self.script.file)
-        for item in self.script.said.given or ():
+        folder = self.recipe.folder
+        for item in self.recipe.given:
             path = os.path.join(self.folders.root, item.path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if item.copy_of is None:
