@@ -118,9 +118,12 @@ class Qwen(Plain):
         return Places(transcript=join(projects, slug, "chats", f"{facts.session_id}.jsonl"), sessions=projects)
 
     def inbox(self, facts: Facts, session_id: str | None) -> Inbox | None:
-        """It looks for new lines twice a second."""
+        """It looks for new lines twice a second. A line that comes while a turn runs is lost (0.15.10, measured).
+
+        So this is for an idle client; a busy one is reached by its hooks, which come first then.
+        """
         del session_id
-        return Lines(self._input(facts), {"type": "submit", "text": TEXT}, while_busy=False)
+        return Lines(self._input(facts), {"type": "submit", "text": TEXT})
 
     def read_title(self, title: str) -> Reading:
         return qwen_screen.read_title(title)

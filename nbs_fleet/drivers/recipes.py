@@ -42,13 +42,11 @@ class Lines(Struct, frozen=True, tag=True):
     """A file that the client reads to its end and goes on reading: one JSON line per message.
 
     `line` is that line's value, with TEXT in it. `path` is absolute and below the agent's own folder; it must be
-    there before the client starts, which `Launch.files` sees to. `while_busy` is False for a client that loses what
-    comes while a turn runs (Qwen Code 0.15.10, measured).
+    there before the client starts, which `Launch.files` sees to.
     """
 
     path: str
     line: dict[str, Any]
-    while_busy: bool = True
 
 
 class Request(Struct, frozen=True, tag=True):

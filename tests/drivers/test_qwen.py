@@ -78,9 +78,14 @@ def test_a_key_in_the_environment_chooses_the_way_to_log_in() -> None:
     assert auth == {"selectedType": "openai"}
 
 
-def test_messages_go_into_the_input_file_and_only_while_no_turn_runs() -> None:
+def test_messages_go_into_the_input_file_while_no_turn_runs() -> None:
     inbox = Qwen().inbox(make_facts(driver="qwen"), None)
-    assert inbox == Lines(INPUT, {"type": "submit", "text": TEXT}, while_busy=False)
+    assert inbox == Lines(INPUT, {"type": "submit", "text": TEXT})
+
+
+def test_a_busy_client_is_reached_by_hooks_since_it_would_lose_a_line() -> None:
+    assert Qwen().capabilities.stop_block
+    assert Qwen().capabilities.context_after_tool
 
 
 def test_session_files_lie_in_a_folder_named_after_the_working_directory() -> None:
