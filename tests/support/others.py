@@ -73,7 +73,44 @@ def codex(folder: Path, api: OtherApi) -> Other:
     )
 
 
-MAKERS = {"codex": (codex, install.CODEX)}
+def copilot(folder: Path, api: OtherApi) -> Other:
+    """Copilot: a provider of its own by environment, without a login; a private COPILOT_HOME, quiet screens."""
+    home = folder / "copilot-home"
+    home.mkdir(parents=True, exist_ok=True)
+    quiet = {"banner": "never", "showTipsOnStartup": False, "tabs": {"enabled": False}, "autoUpdate": False}
+    (home / "settings.json").write_text(json.dumps(quiet), encoding="utf-8")
+    environment = {
+        "COPILOT_HOME": str(home),
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{api.url(WHO)}/v1",
+        "COPILOT_PROVIDER_API_KEY": "dummy",
+        "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_MODEL": MODEL,
+    }
+    path = (str(install.COPILOT.executable.parent),)
+    return Other("copilot", home, folder.parent, environment, path, scripted=api)
+
+
+def qwen(folder: Path, api: OtherApi) -> Other:
+    """Qwen Code: a key, an address and a model by environment; a private QWEN_HOME."""
+    home = folder / "qwen-home"
+    home.mkdir(parents=True, exist_ok=True)
+    environment = {
+        "QWEN_HOME": str(home),
+        "OPENAI_API_KEY": "dummy",
+        "OPENAI_BASE_URL": f"{api.url(WHO)}/v1",
+        "OPENAI_MODEL": MODEL,
+    }
+    path = (str(install.QWEN.executable.parent),)
+    exempt = {"trust": "it asks nobody to trust a folder unless a person's settings say so"}
+    return Other("qwen", home, folder.parent, environment, path, scripted=api, exempt=exempt)
+
+
+MAKERS = {
+    "codex": (codex, install.CODEX),
+    "copilot": (copilot, install.COPILOT),
+    "qwen": (qwen, install.QWEN),
+}
 """Each client: how it is set up, and what must be installed."""
 
 
