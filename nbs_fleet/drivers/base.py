@@ -50,6 +50,8 @@ class Capabilities(Struct, frozen=True):
     """A hook can answer a dialog about a permission before it opens."""
     queues_input: bool = False
     """Text submitted while busy is queued by the client."""
+    turn_hooks: bool = False
+    """Its hooks tell of each turn's begin and end, and sooner than its screen does."""
     paste: bool = True
     """It knows bracketed paste; else one line at a time is typed."""
     stash: bool = False

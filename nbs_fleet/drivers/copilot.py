@@ -6,12 +6,14 @@ import re
 from posixpath import join
 from typing import Any
 
+from msgspec.structs import replace
+
 from nbs_fleet.drivers import answers, copilot_hooks, copilot_screen, exits
-from nbs_fleet.drivers.base import PROMPT, Capabilities, Dialog, Facts, Places, Reading, Screen, Turns
+from nbs_fleet.drivers.base import PROMPT, Capabilities, Dialog, Facts, HookNews, Places, Reading, Screen, Turns
 from nbs_fleet.drivers.copilot_transcript import read_transcript, spoken
 from nbs_fleet.drivers.dialect import Dialect
 from nbs_fleet.drivers.plain import BYPASS, Plain
-from nbs_fleet.model import ExitKind
+from nbs_fleet.model import AgentState, ExitKind
 
 
 class Copilot(Plain):
@@ -30,6 +32,7 @@ class Copilot(Plain):
         stop_block=True,
         permission_hook=True,
         queues_input=True,
+        turn_hooks=True,
     )
     min_version: tuple[int, ...] | None = (1, 0, 13)
     """Older ones know no provider of one's own, by their change log."""
@@ -96,6 +99,13 @@ class Copilot(Plain):
 
     def spoken(self, entry: dict[str, Any]) -> tuple[str, ...]:
         return spoken(entry)
+
+    def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
+        """A request for a permission is told of even where none is needed; that a dialog opens, a notification says."""
+        news = super().read_hook(text, at)
+        if news is None or news.event != "PermissionRequest" or news.reading.state is not AgentState.BLOCKED:
+            return news
+        return replace(news, reading=Reading(AgentState.BUSY, detail=news.reading.detail))
 
     def pick(self, dialog: Dialog, index: int) -> tuple[str, ...] | None:
         return copilot_screen.pick(dialog, index)

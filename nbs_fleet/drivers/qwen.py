@@ -51,6 +51,7 @@ class Qwen(Plain):
         native_inbox=True,
         permission_hook=True,
         queues_input=True,
+        turn_hooks=True,
     )
     min_version: tuple[int, ...] | None = (0, 15, 10)
     """Older ones were never seen."""

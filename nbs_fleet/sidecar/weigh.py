@@ -21,6 +21,9 @@ SUBMIT_SECONDS = 3.0
 HOOK_LEAD = 2.0
 """Seconds by which a hook may be older than the state file it explains: they are written side by side."""
 
+SCREEN_LAG = 2.0
+"""Seconds by which a screen may be behind a client's hooks (Copilot 1.0.102: 1.3 s at a turn's end, measured)."""
+
 
 def weigh(mind: Mind) -> tuple[Reading, Source | None]:
     """The reading that counts, and the source it rests on; a failed turn colours an idle one."""
@@ -45,13 +48,26 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
         return _with_file(mind)
     if mind.screen.state is AgentState.BLOCKED and mind.screen_at >= mind.hook_at - HOOK_LEAD:
         return _named(mind), Source.SCREEN
-    if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and mind.hook_at > mind.screen_at:
+    if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and _is_ahead(mind):
         return mind.hook.reading, Source.HOOK
     if mind.watching.capabilities.title and mind.title.state is AgentState.BUSY:
         return mind.title, Source.TITLE
     if mind.screen.state is not AgentState.UNKNOWN:
         return mind.screen, Source.SCREEN
     return SILENT, None
+
+
+def _is_ahead(mind: Mind) -> bool:
+    """Whether the last hook knows more than the last look at the screen."""
+    return mind.hook_at > mind.screen_at or settles_at(mind) is not None
+
+
+def settles_at(mind: Mind) -> float | None:
+    """The wall second at which the screen has surely caught up with the last hook, if it was last seen before that."""
+    if mind.file is not None or mind.hook is None or not mind.watching.capabilities.turn_hooks:
+        return None
+    at = mind.hook_at + SCREEN_LAG
+    return at if mind.screen_at < at else None
 
 
 def _with_file(mind: Mind) -> tuple[Reading, Source | None]:

@@ -107,8 +107,21 @@ def test_a_request_for_a_permission_is_read_in_its_own_spelling() -> None:
         }
     )
     assert (news.event, news.session_id, news.tool) == ("PermissionRequest", SESSION, "bash")
-    assert (news.reading.state, news.reading.blocked) == (AgentState.BLOCKED, BlockedKind.PERMISSION)
+    assert (news.reading.state, news.reading.detail) == (AgentState.BUSY, "bash: echo one > f1")
     assert news.request == "bash\ncommand: echo one > f1"
+
+
+def test_that_a_dialog_opens_a_notification_says() -> None:
+    news = hook(
+        {
+            "sessionId": SESSION,
+            "message": "Run command: echo three > f3",
+            "title": "Permission needed",
+            "hook_event_name": "Notification",
+            "notification_type": "permission_prompt",
+        }
+    )
+    assert (news.reading.blocked, news.reading.detail) == (BlockedKind.PERMISSION, "Run command: echo three > f3")
 
 
 def test_a_prompt_a_stop_and_a_question_are_read() -> None:
