@@ -43,7 +43,7 @@ def send(fleet: Fleet, text: str, *more: str) -> str:
     """Send ana a message; its id."""
     result = fleet.run("send", "ana", text, "--json", *more, within=WITHIN)
     assert result.code == 0, str(result)
-    return str(result.json()["id"])
+    return str(result.json()["messages"][0]["id"])
 
 
 def delivered(fleet: Fleet, message_id: str) -> Fields:
@@ -113,8 +113,7 @@ def test_messages_to_a_busy_agent_arrive_once_each_and_in_order(fleet: Fleet, ot
     for one in ids:
         delivered(fleet, one)
     becomes(fleet, "idle")
-    whole = json.dumps(other.model_api.turns()[-1].messages)
-    assert re.findall(r"\[nbs:([^\]]+)\]", whole)[-3:] == ids
+    assert re.findall(r"\[nbs:([^\]]+)\]", other.given())[-3:] == ids
     assert [other.count(f"number {n} of three") for n in (1, 2, 3)] == [1, 1, 1]
 
 

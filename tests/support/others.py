@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ class Other(Client):
     exempt: dict[str, str] = field(default_factory=dict)
     settings: Fields = field(default_factory=dict)
     """What the team file must set for it, beside the driver's name."""
+    wrapping: str = ""
+    """A regular expression of what the client puts around a prompt."""
     bypassed: bool = True
     """Agents run without asking for permissions unless a test says otherwise."""
 
@@ -43,13 +46,17 @@ class Other(Client):
     def told(self) -> list[str]:
         """Every text that the model was given in the last request of the conversation, the client's own aside."""
         turns = self.model_api.turns(WHO)
-        return turns[-1].user_texts if turns else []
+        return [re.sub(self.wrapping, "", text) for text in turns[-1].user_texts] if turns else []
 
     def count(self, text: str) -> int:
-        """How often a text stands in what the model was given last."""
+        """How often a text stands in what the model was given last, its own words aside: a scripted one repeats texts."""
+        return self.given().count(json.dumps(text, ensure_ascii=False)[1:-1])
+
+    def given(self) -> str:
+        """All that the model was given in the last request of the conversation, but for its own words, as JSON."""
         turns = self.model_api.turns(WHO)
-        whole = json.dumps(turns[-1].messages, ensure_ascii=False) if turns else ""
-        return whole.count(text)
+        messages = [m for m in turns[-1].messages if m["role"] != "assistant"] if turns else []
+        return json.dumps(messages, ensure_ascii=False)
 
 
 def codex(folder: Path, api: OtherApi) -> Other:
@@ -88,7 +95,8 @@ def copilot(folder: Path, api: OtherApi) -> Other:
         "COPILOT_MODEL": MODEL,
     }
     path = (str(install.COPILOT.executable.parent),)
-    return Other("copilot", home, folder.parent, environment, path, scripted=api)
+    wrapping = r"^<current_datetime>.*</current_datetime>\n\n"
+    return Other("copilot", home, folder.parent, environment, path, scripted=api, wrapping=wrapping)
 
 
 def qwen(folder: Path, api: OtherApi) -> Other:
