@@ -173,6 +173,10 @@ class Calls:
             return Result(text, "Running in the background (↓ to manage)", {"stdout": "", "backgroundTaskId": shell})
         if tool == "Bash":
             return await self._bash(given)
+        if tool == "Agent":
+            from nbs_fleet.sim import subagent  # noqa: PLC0415 - rare
+
+            return await subagent.run(self.turn, given)
         try:
             return {"Read": tools.read, "Write": tools.write, "Edit": tools.edit}[tool](given, self.session.cwd)
         except tools.ToolError as error:

@@ -59,6 +59,8 @@ def due(messages: list[Json]) -> tuple[str, str, str] | None:
         if messages[i].get("role") not in {"user", "system"}:
             continue
         text = _plain(text_of(messages[i]))
+        if "[[" not in text:
+            text = text.replace("((", "[[").replace("))", "]]")
         steps = _DIRECTIVE.findall(text)
         if steps:
             index = sum(1 for m in messages[i + 1 :] if m.get("role") == "assistant")

@@ -87,6 +87,8 @@ class Session:
         self.transcript = self._transcript()
         self.state = statefile.StateFile(env, self.cwd, session_id, self.name, version=VERSION)
         self.headed = False
+        self.agent: Json = {}
+        """Of a subagent: its id and type, for hooks."""
 
     def _wanted_mode(self) -> str:
         asked = self.args.permission_mode or self.scenario.permission_mode or self.settings.values.get("defaultMode")
@@ -122,6 +124,7 @@ class Session:
             fields["prompt_id"] = self.prompt_id
         if event in _WITH_MODE:
             fields["permission_mode"] = self.mode
+        fields |= self.agent
         if event in _WITH_EFFORT:
             fields["effort"] = {"level": "high"}
         fields["hook_event_name"] = event

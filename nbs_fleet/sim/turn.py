@@ -220,8 +220,12 @@ class Turn:
                 cuts += 1
                 session.context.user(GO_ON)
                 self.pending = GO_ON
-            elif not await ending.stop_hooks(self):
+            elif not await self.stop():
                 return
+
+    async def stop(self) -> bool:
+        """The model has said all: True when a hook wants it to go on."""
+        return await ending.stop_hooks(self)
 
     async def _ask_model(self, results: str) -> Reply:
         session = self.session

@@ -6,6 +6,7 @@
     blind TEXT           paste where there is no box (a dialog)
     keys NAME...         press keys by their tmux names, one after the other
     until STATE          wait until the screen says so and everything is quiet; then look
+    until rest           wait until the state file says idle, whatever the screen says; then look
     look                 wait until everything is quiet; then look
     shows TEXT           wait until the screen shows a text
     hook EVENT N         wait until N hooks of that event have ended
@@ -156,6 +157,8 @@ class Player:
         wanted = text.strip()
 
         def there() -> bool:
+            if wanted == "rest":
+                return self._file_agrees("idle")
             reading = self.stage.driver.read_screen(self.stage.screen())
             if wanted in {str(state) for state in AgentState}:
                 return str(reading.state) == wanted and self._file_agrees(wanted)

@@ -13,42 +13,42 @@ TABLE = (
         play(f"error-{status}", f"status {status}, without retries", f"""
             until idle
             say [[err {status} 9]]
-            until idle
+            until rest
             say [[say well]]
-            until idle
+            until rest
         """)
         for status in (400, 401, 403, 404, 413, 429, 500, 503, 529)
     ),
     play("error-stream", "an error in mid-stream", """
         until idle
         say [[streamerr overloaded_error]]
-        until idle
+        until rest
     """),
     play("error-refusal", "the model refuses", """
         until idle
         say [[stop refusal no]]
-        until idle
+        until rest
     """),
     play("retry-500", "status 500, tried again twice", """
         until idle
         say [[err 500 2]] [[say well]]
-        until idle
+        until rest
     """, TWICE),
     play("retry-500-shown", "a retry is told on the screen", """
         until idle
         say [[err 500 9]]
         shows attempt 2/3
-        until idle
+        until rest
     """, Setting(env={"CLAUDE_CODE_MAX_RETRIES": "3"})),
     play("retry-429", "status 429 until the client gives up", """
         until idle
         say [[err 429 9]]
-        until idle
+        until rest
     """, TWICE),
     play("retry-529", "status 529 is tried again a few times only", """
         until idle
         say [[err 529 9]]
-        until idle
+        until rest
     """, Setting(env={"CLAUDE_CODE_MAX_RETRIES": "10"})),
     play("retry-escape", "Escape while the client waits to try again", """
         until idle
@@ -60,6 +60,6 @@ TABLE = (
     play("error-after-tool", "an error after a tool call", """
         until idle
         say [[bash echo hi]] [[err 500 9]]
-        until idle
+        until rest
     """),
 )  # fmt: skip

@@ -167,7 +167,7 @@ TABLE = (
         {says("Stop", **{"continue": False, "stopReason": "enough"})}
         say [[say hi]]
         until idle
-    """),
+    """, aside="transcript"),
     play("hook-post-block", "PostToolUse: block", f"""
         until idle
         {says("PostToolUse", decision="block", reason="look again")}

@@ -193,7 +193,7 @@ TABLE = (
         until draft
         keys Enter
         until idle
-    """),
+    """, aside="-rows"),
     play("draft-tab", "a tab becomes four blanks", """
         until idle
         say a\tb  c
