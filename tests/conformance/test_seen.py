@@ -73,7 +73,7 @@ def test_a_screen_keeps_its_words_and_loses_what_is_random() -> None:
 def test_only_what_is_new_in_a_request_is_listed() -> None:
     first = [{"role": "user", "content": "hi"}]
     reminder = "<system-reminder>\nToday's date is 2026-05-01.\n</system-reminder>"
-    second = [
+    second: list[dict[str, Any]] = [
         *first,
         {"role": "assistant", "content": [{"type": "text", "text": "ho"}]},
         {"role": "user", "content": [{"type": "text", "text": reminder}, {"type": "text", "text": "more"}]},
