@@ -140,7 +140,7 @@ async def api_error(turn: Turn, error: faults.ApiError) -> None:
     """Shown, recorded as the client's own words, and StopFailure instead of Stop."""
     session = turn.session
     turn.view.activity = None
-    turn.view.add(Item("result" if error.quiet else "notice", error.text))
+    turn.view.add(Item("result" if error.quiet else "notice", error.text + error.tail))
     session.transcript.add(faults.synthetic(error), **faults.marks(error))
     fields: Json = {"error": error.kind}
     if error.details:

@@ -13,10 +13,20 @@ _AGAIN = "usually temporary — try again in a moment. If it persists, check you
 
 
 class ApiError(Exception):
-    """A request that failed for good. `quiet` ones hang below the prompt instead of standing alone."""
+    """A request that failed for good.
+
+    `quiet` ones hang below the prompt instead of standing alone; `tail` is on the screen only.
+    """
 
     def __init__(
-        self, text: str, kind: str, *, status: int | None = None, details: str = "", quiet: bool = False
+        self,
+        text: str,
+        kind: str,
+        *,
+        status: int | None = None,
+        details: str = "",
+        quiet: bool = False,
+        tail: str = "",
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -24,6 +34,7 @@ class ApiError(Exception):
         self.status = status
         self.details = details
         self.quiet = quiet
+        self.tail = tail
 
 
 class Retry:
@@ -37,13 +48,15 @@ class Retry:
     def next(self, status: int) -> float | None:
         """Seconds, or None when this status is not tried again."""
         self.attempt += 1
-        limits = {400: 0, 403: 0, 404: 0, 413: 0, 401: 1, 529: 2}
-        if self.attempt > min(self.most, limits.get(status, self.most)):
+        limits = {400: 0, 403: 0, 413: 0, 401: 1, 529: 2}
+        if status == 404 and self.attempt == 1:
+            return 0.0  # once more at once, without streaming
+        if status == 404 or self.attempt > min(self.most, limits.get(status, self.most)):
             return None
         return min(32.0, 0.5 * float(1 << (self.attempt - 1)))
 
 
-def from_status(status: int, *, repeated: int = 0) -> ApiError:
+def from_status(status: int, *, repeated: int = 0, model: str = "the model") -> ApiError:
     """The error of an HTTP status."""
     if status == 400:
         shown = (
@@ -51,8 +64,20 @@ def from_status(status: int, *, repeated: int = 0) -> ApiError:
             "tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange "
             "conversation cannot be compacted; reduce attached files/tools or start with less context."
         )
-        details = '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long"}}'
-        return ApiError(shown, "invalid_request", status=400, details=details, quiet=True)
+        details = '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: '
+        details += '250000 tokens > 200000 maximum"}}'
+        tail = " · /clear to start fresh"
+        return ApiError(shown, "invalid_request", status=400, details=details, quiet=True, tail=tail)
+    if status == 404:
+        text = (
+            f"There's an issue with the selected model ({model}). It may not exist or you may not have access to it. "
+            "Run /model to pick a different model."
+        )
+        return ApiError(text, "model_not_found", status=404)
+    if status == 413:
+        text = "Request too large (max 32MB). Double press esc to go back and try with a smaller file."
+        error = '{"type":"error","error":{"type":"request_too_large","message":"scripted error 413"}}'
+        return ApiError(text, "invalid_request", status=413, details=f"request_too_large: 413 {error}")
     if status == 401:
         return ApiError("Invalid API key · Fix external API key", "authentication_failed", status=401, quiet=True)
     if status == 403:

@@ -243,7 +243,7 @@ class Turn:
                 return reply
             wait = retry.next(reply.status)
             if wait is None:
-                raise faults.from_status(reply.status, repeated=retry.attempt)
+                raise faults.from_status(reply.status, repeated=retry.attempt, model=session.model_id)
             shown = int(wait + 0.999)
             self.view.activity = f"✻ API error · Retrying in {shown}s · attempt {retry.attempt}/{retry.most}"
             self.view.changed()

@@ -13,6 +13,7 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"toolu_\w+"), "<use>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"^project-[0-9a-f]{2}$"), "project-<x>"),
+    (re.compile(r"only\s+~\d+ tokens"), "only ~<n> tokens"),
     (re.compile(r"\(127\.0\.0\.1:\d+\)"), "(127.0.0.1)"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<api>"),
 )

@@ -14,8 +14,6 @@ TABLE = (
             until idle
             say [[err {status} 9]]
             until rest
-            say [[say well]]
-            until rest
         """)
         for status in (400, 401, 403, 404, 413, 429, 500, 503, 529)
     ),
