@@ -101,7 +101,7 @@ def test_thirty_messages_arrive_once_each(begin: Begin, tmp_path: Path) -> None:
     for i in range(30):
         drop(inbox, f"{i:02}", f"id-{i:02};")
         os.sched_yield()
-    client.until(lambda: client.requests() and all(f"id-{i:02};" in client.heard() for i in range(30)))
+    client.until(lambda: client.requests() and all(f"id-{i:02};" in client.heard() for i in range(30)), patience=60)
     users = [m for m in client.requests()[-1] if m["role"] in {"user", "system"}]
     told = json.dumps(users)
     assert all(told.count(f"id-{i:02};") == 1 for i in range(30))

@@ -30,7 +30,7 @@ QUIET = {
     "prefersReducedMotion": True,
     "editorMode": "normal",
 }
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 class SimClient:
