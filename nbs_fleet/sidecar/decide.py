@@ -7,7 +7,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Reading, StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Moment
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Failure, Moment
 from nbs_fleet.sidecar import delivery, needy, notices, recovery
 from nbs_fleet.sidecar.actions import (
     Action,
@@ -322,26 +322,9 @@ def _addressed(mind: Mind) -> bool:
     return mind.watching.addressed or (mind.hook is not None and mind.hook.session_id is not None)
 
 
-def _told(report: Report) -> tuple[object, ...]:
+def _told(report: Report) -> Report:
     """What makes a report worth repeating: its evidence's times alone do not."""
-    says = tuple((e.source, e.says) for e in report.evidence)
-    plain = (report.state, report.since, report.ready, report.blocked, report.detail, report.until)
-    more = (
-        report.queued,
-        report.unread,
-        report.events,
-        report.rung,
-        report.attention,
-        report.signal,
-        report.session_id,
-        report.tries,
-        report.signal_text,
-        report.asking,
-        report.failure,
-        report.escalated,
-        report.words,
-    )
-    return (*plain, says, *more)
+    return replace(report, evidence=tuple(Evidence(e.source, e.says, 0.0) for e in report.evidence))
 
 
 def _skill_lost(mind: Mind, now: Moment) -> bool:

@@ -37,10 +37,14 @@ def test_the_table_is_aligned_and_names_the_client() -> None:
     assert "Claude Code 2.1.197" in row
 
 
-def test_every_client_has_its_end_to_end_suite() -> None:
-    assert [suite.client for suite in suites.suites(long=False) if suite.client] == ["sim", "claudeless", "claude"]
+def test_every_client_has_its_end_to_end_suite_and_plays_the_scripted_teams() -> None:
+    every = suites.suites(long=False)
+    for scripted in (False, True):
+        clients = [suite.client for suite in every if suite.client and suite.scripted is scripted]
+        assert clients == ["sim", "claudeless", "claude"]
 
 
 def test_long_tests_run_only_when_asked_for() -> None:
-    assert all("not long" in suite.select for suite in suites.suites(long=False))
+    for suite in suites.suites(long=False):
+        assert suite.select == "" if suite.scripted else "not long" in suite.select
     assert not any("not long" in suite.select for suite in suites.suites(long=True))

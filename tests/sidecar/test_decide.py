@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Message, Moment, Priority, Source
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Message, Priority, Source
 from nbs_fleet.sidecar.actions import (
     Action,
     Event,
@@ -30,47 +30,12 @@ from nbs_fleet.sidecar.actions import (
     TranscriptSeen,
     WaitingSeen,
 )
-from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED, decide
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED
 from nbs_fleet.sidecar.delivery import HIDDEN, RETRY_SECONDS, Counted, Type, Typed
-from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS
-
-CAN = Capabilities(state_file=True, title=True)
-IDLE = Reading(AgentState.IDLE)
-BUSY = Reading(AgentState.BUSY)
-TRUST = Reading(
-    AgentState.BLOCKED,
-    blocked=BlockedKind.TRUST,
-    dialog=Dialog(BlockedKind.TRUST, "trust?", (Option("Yes", "1"), Option("No", "2")), 0),
-)
-
-
-class Run:
-    """One run of a client, driven by events."""
-
-    def __init__(self, *, prompt: bool = False, can: Capabilities = CAN) -> None:
-        self.mind = Mind(Watching(can, expects_prompt=prompt))
-        self.now = 100.0
-        self.actions: list[Action] = []
-
-    def tell(self, *events: Event, after: float = 0.1) -> list[Action]:
-        answer: list[Action] = []
-        for event in events:
-            self.now += after
-            self.mind, actions = decide(self.mind, event, Moment(self.now, self.now))
-            answer.extend(actions)
-        self.actions.extend(answer)
-        return answer
-
-    @property
-    def report(self) -> Report:
-        return self.mind.report
-
-
-def file(reading: Reading) -> StateFileSeen:
-    return StateFileSeen(StateFile(1, 1, "s", reading, at=99.0))
+from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run, file
 
 
 def test_nothing_is_reported_before_anything_was_seen() -> None:
