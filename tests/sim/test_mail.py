@@ -26,7 +26,7 @@ def armed(inbox: Path) -> Json:
     script.chmod(0o755)
     (inbox.parent / "claimed").mkdir()
     inbox.mkdir()
-    drain = {"type": "command", "command": str(script), "asyncRewake": True, "timeout": 30}
+    drain = {"type": "command", "command": str(script), "asyncRewake": True, "timeout": 300}
     mail = {**drain, "rewakeMessage": "Message:", "rewakeSummary": "fleet mail"}
     watch = {"matcher": str(inbox), "hooks": [{"type": "command", "command": "true"}]}
     return {"hooks": {"FileChanged": [watch, {"hooks": [mail]}], "SessionStart": [{"hooks": [mail]}]}}
