@@ -1,4 +1,4 @@
-"""What Pythia's turn is told from: the number of decisions, the last bucket (shared), the interval in config.yaml."""
+"""What Pythia's turn is told from: the number of decisions, and the last bucket, which all sidecars share."""
 
 from __future__ import annotations
 
@@ -51,12 +51,6 @@ def count_decisions(root: str, chat: str | None, bus: str) -> Decisions:
         except OSError as error:
             refuse("read", folder, error)
     return Decisions(count, bus)
-
-
-def configured_interval(bus: str) -> int | None:
-    """`pythia-interval` of the bus's config.yaml: decisions from one checkpoint to the next; None if not set."""
-    value = Bus(bus).config().other.get("pythia-interval", "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
 def bucket_path(root: str) -> str:

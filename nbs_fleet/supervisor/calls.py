@@ -19,19 +19,21 @@ SIDECAR = "sidecar"
 class Calls:
     """Answers queries and interrupts, each once; the event is acknowledged when that is done.
 
-    `rows(handle)` reads a screen; `interrupt(handle, who)` puts the interrupting message into the agent's queue;
-    `chat(handle)` is the path of the agent's first chat, if it has one.
+    `rows(handle)` reads a screen; `interrupt(handle, event)` puts the interrupting message into the agent's queue, where
+    that of one event is one message however often it is put; `chat(handle)` is the path of the agent's first chat, if
+    it has one; `began`: the wall second since which this supervisor listens.
     """
 
     def __init__(
         self,
         *,
         rows: Callable[[str], Awaitable[tuple[str, ...]]],
-        interrupt: Callable[[str, str], None],
+        interrupt: Callable[[str, Event], None],
         chat: Callable[[str], str | None],
         tell: Callable[..., None],
+        began: float,
     ) -> None:
-        self._rows, self._interrupt, self._chat, self._tell = rows, interrupt, chat, tell
+        self._rows, self._interrupt, self._chat, self._tell, self._began = rows, interrupt, chat, tell, began
         self._seen: set[tuple[str, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -63,14 +65,22 @@ class Calls:
 
     async def _show(self, handle: str, bus: Bus, event: Event) -> None:
         chat = self._chat(handle)
-        if chat is not None:
+        if chat is not None and not await asyncio.to_thread(self._was_shown, handle, Chat(chat), event):
             text = shown(handle, await self._rows(handle))
             await asyncio.to_thread(Chat(chat).send, SIDECAR, text)
         await asyncio.to_thread(bus.ack, event.name)
         self._tell(handle, "query answered", event=event.name)
 
+    def _was_shown(self, handle: str, chat: Chat, event: Event) -> bool:
+        """Whether a supervisor before this one answered a query and was killed before it acknowledged it."""
+        asked = event.at_us / 1e6
+        if asked >= self._began:
+            return False
+        head = _head(handle)
+        return any(m.handle == SIDECAR and m.at >= int(asked) and m.text.startswith(head) for m in chat.messages())
+
     async def _stop(self, handle: str, bus: Bus, event: Event) -> None:
-        self._interrupt(handle, caller(event))
+        self._interrupt(handle, event)
         await asyncio.to_thread(bus.ack, event.name)
         self._tell(handle, "interrupted", event=event.name)
 
@@ -84,4 +94,8 @@ def caller(event: Event) -> str:
 def shown(handle: str, rows: tuple[str, ...]) -> str:
     """A screen as a chat message; what looks like a mention in it calls nobody."""
     kept = [row.rstrip() for row in rows if row.strip()][-ROWS:]
-    return f"session output for {handle}:\n" + "\n".join(kept).replace("@", "@\u200b")
+    return _head(handle) + "\n".join(kept).replace("@", "@\u200b")
+
+
+def _head(handle: str) -> str:
+    return f"session output for {handle}:\n"

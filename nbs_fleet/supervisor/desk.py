@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable
+from zlib import crc32
 
 from nbs_fleet.attention.remedies import GO_ON_TEXT
 from nbs_fleet.errors import FleetError
@@ -11,10 +12,11 @@ from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.model import PERSON, Message, MessageKind
+from nbs_fleet.nbs.bus_format import Event
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.notices import Waiting
 from nbs_fleet.supervisor.board import Board
-from nbs_fleet.supervisor.calls import Calls
+from nbs_fleet.supervisor.calls import Calls, caller
 from nbs_fleet.supervisor.clockwork import Clockwork
 from nbs_fleet.supervisor.registrations import Registrations
 from nbs_fleet.supervisor.story import Story
@@ -43,6 +45,7 @@ class Desk:
             interrupt=self._interrupt,
             chat=self._first_chat,
             tell=self._tell_agent,
+            began=moment().wall,
         )
         self.board = Board(watcher, tell=tell, problem=self._problem, roster=self._roster, calls=self._calls.see)
         self._registrations = Registrations(
@@ -105,22 +108,21 @@ class Desk:
         """Tell an agent that what it asked for was refused."""
         self._accept(handle, text)
 
-    def _interrupt(self, handle: str, who: str) -> None:
+    def _interrupt(self, handle: str, event: Event) -> None:
         """Stop an agent in what it does; what was said stands in the chat."""
-        text = f"{who} interrupts you. Stop what you do, read your chats, and do what is asked there first."
-        self._accept(handle, text, interrupt=True)
+        text = f"{caller(event)} interrupts you. Stop what you do, read your chats, and do what is asked there first."
+        # Known by its event: if that can't be acknowledged, the same message comes again, and changes nothing.
+        at = event.at_us / 1e6
+        message_id = new_id(MessageKind.NOTICE, at, crc32(f"{handle} {event.name}".encode()))
+        self._put(Message(message_id, handle, "fleet", text, at, kind=MessageKind.NOTICE, interrupt=True))
 
-    def _accept(self, handle: str, text: str, *, sender: str = "fleet", interrupt: bool = False) -> None:
+    def _accept(self, handle: str, text: str, *, sender: str = "fleet") -> None:
         now = moment().wall
-        message = Message(
-            id=new_id(MessageKind.NOTICE, now, secrets.randbits(64)),
-            to=handle,
-            sender=sender,
-            text=text,
-            created=now,
-            kind=MessageKind.NOTICE,
-            interrupt=interrupt,
-        )
+        message_id = new_id(MessageKind.NOTICE, now, secrets.randbits(64))
+        self._put(Message(message_id, handle, sender, text, now, kind=MessageKind.NOTICE))
+
+    def _put(self, message: Message) -> None:
+        handle = message.to
         try:
             Mailbox(self._plan.paths.agent(handle)).accept(message)
         except FleetError as error:

@@ -199,16 +199,6 @@ def test_decisions_are_counted_in_the_log_of_the_right_chat(root: Path) -> None:
     assert pythia_files.count_decisions(str(root), None, str(root / "none")).count == 0
 
 
-def test_pythia_s_interval_comes_from_the_bus_configuration(root: Path) -> None:
-    bus = root / ".nbs" / "events"
-    assert pythia_files.configured_interval(str(bus)) is None
-    bus.mkdir()
-    (bus / "config.yaml").write_text("dedup-window: 300\npythia-interval: 20\n")
-    assert pythia_files.configured_interval(str(bus)) == 20
-    (bus / "config.yaml").write_text("pythia-interval: often\n")
-    assert pythia_files.configured_interval(str(bus)) is None
-
-
 def test_the_last_bucket_is_shared_and_changed_by_one_only(root: Path) -> None:
     assert pythia_files.last_bucket(str(root)) is None
     bus = Bus(str(root / ".nbs" / "events"))
