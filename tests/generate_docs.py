@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from nbs_fleet import errors
 from nbs_fleet.cli import app, parsing
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT, TRANSITIONS
 from nbs_fleet.spec.schema_json import rows, schema_text
 from nbs_fleet.testing.schema import ScriptFile
+from nbs_fleet.testing.schema_rows import rows as test_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -92,6 +95,32 @@ def team_file() -> str:
     )
 
 
+def test_file() -> str:
+    """All keys of the test file."""
+    lines = (
+        (
+            f"`{row.key}`",
+            row.meaning + (" (required)" if row.must else ""),
+            "" if row.example is None else shown(row.example),
+        )
+        for row in test_rows()
+    )
+    return page(
+        "The test file",
+        "How to write one: [test a team](../how-to/test-a-team.md). Unknown keys are errors, and so is a step or an "
+        "expectation about two things. Durations have a unit: `500ms`, `15s`. Patterns are Python's regular "
+        "expressions, found anywhere in the text. "
+        "The same as a [JSON schema](../test.schema.json): `nbs-fleet schema test`.",
+        grid(("key", "meaning", "example"), lines),
+    )
+
+
+def shown(example: object) -> str:
+    """An example as it is written in YAML, on one line."""
+    text = yaml.safe_dump(example, default_flow_style=True, width=10_000, allow_unicode=True)
+    return f"`{text.removesuffix('...' + chr(10)).strip()}`"
+
+
 def quoted(default: str) -> str:
     """A default as code, unless it is a word of ours."""
     return default if default in ("none", "required", "") or " " in default or "`" in default else f"`{default}`"
@@ -119,6 +148,7 @@ def pages() -> dict[Path, str]:
     return {
         docs / "reference" / "cli.md": cli(),
         docs / "reference" / "team-file.md": team_file(),
+        docs / "reference" / "test-file.md": test_file(),
         docs / "reference" / "exit-codes.md": exit_codes(),
         docs / "reference" / "states.md": states(),
         docs / "reference" / "simulator.md": page("The simulator", *simulator()),
