@@ -32,7 +32,7 @@ from nbs_fleet.sidecar.actions import (
 )
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
-from nbs_fleet.sidecar.weigh import COMMAND_LAG, blocked_kind, evidence, settles_at, submitted, weigh
+from nbs_fleet.sidecar.weigh import COMMAND_LAG, blocked_kind, evidence, settles_in, settling, submitted, weigh
 from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
@@ -40,9 +40,6 @@ ANSWER_LIMIT = 3
 
 ANSWER_PAUSE = 3.0
 """Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
-
-SOON = 0.05
-"""What is due already, in seconds from now."""
 
 HOOK_SECONDS = 12.0
 """A dialog that a hook answers by policy is left to it for so long: more than the client waits for its hook."""
@@ -100,9 +97,7 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case Ticked():
             # A dialog that was answered and does not go away is looked at again, and then shown to a person.
             overdue = bool(mind.answered) and 0.0 <= now.mono - mind.pressed_at - ANSWER_PAUSE < 1.0
-            overdue |= bool(mind.asked) and now.mono >= mind.asked_at + HOOK_SECONDS
-            settled = settles_at(mind)
-            overdue |= settled is not None and now.wall >= settled
+            overdue |= (bool(mind.asked) and now.mono >= mind.asked_at + HOOK_SECONDS) or settles_in(mind, now) == 0.0
             said = mind.commanded is not None and now.mono >= mind.commanded + COMMAND_LAG
             mind = replace(mind, commanded=None) if said else mind
             return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll or said else ())
@@ -354,7 +349,6 @@ def _act(mind: Mind, now: Moment) -> Step:
     noticed, notify = notices.notice(mind.noticed, desk, rules, now.mono)
     answered = mind.pressed_at + ANSWER_PAUSE if mind.answered else None
     asked = mind.asked_at + HOOK_SECONDS if mind.asked else None
-    settled = settles_at(mind)
     wakes = (
         delivery.wake(post, view, now.mono),
         stuck.due,
@@ -362,7 +356,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         answered,
         asked,
         begun,
-        None if settled is None or mind.looking else now.mono + max(settled - now.wall, SOON),
+        settling(mind, now),
         None if mind.commanded is None else mind.commanded + COMMAND_LAG,
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)

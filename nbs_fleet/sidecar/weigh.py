@@ -24,6 +24,9 @@ HOOK_LEAD = 2.0
 SCREEN_LAG = 2.0
 """Seconds by which a screen may be behind a client's hooks (Copilot 1.0.102: 1.3 s at a turn's end, measured)."""
 
+SOON = 0.05
+"""What is due already, in seconds from now."""
+
 
 def weigh(mind: Mind) -> tuple[Reading, Source | None]:
     """The reading that counts, and the source it rests on; a failed turn colours an idle one."""
@@ -59,15 +62,27 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
 
 def _is_ahead(mind: Mind) -> bool:
     """Whether the last hook knows more than the last look at the screen."""
-    return mind.hook_at > mind.screen_at or settles_at(mind) is not None
+    return mind.hook_at > mind.screen_at or _settles_at(mind) is not None
 
 
-def settles_at(mind: Mind) -> float | None:
+def _settles_at(mind: Mind) -> float | None:
     """The wall second at which the screen has surely caught up with the last hook, if it was last seen before that."""
     if mind.file is not None or mind.hook is None or not mind.watching.capabilities.turn_hooks:
         return None
     at = mind.hook_at + SCREEN_LAG
     return at if mind.screen_at < at else None
+
+
+def settles_in(mind: Mind, now: Moment) -> float | None:
+    """Seconds until the screen must have caught up with the last hook and is to be looked at; None: it has."""
+    at = _settles_at(mind)
+    return None if at is None else max(0.0, at - now.wall)
+
+
+def settling(mind: Mind, now: Moment) -> float | None:
+    """The monotonic second of that look; None while one is on its way."""
+    seconds = settles_in(mind, now)
+    return None if seconds is None or mind.looking else now.mono + max(seconds, SOON)
 
 
 def _with_file(mind: Mind) -> tuple[Reading, Source | None]:
