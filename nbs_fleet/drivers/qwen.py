@@ -1,4 +1,8 @@
-"""The driver for Qwen Code: hooks by a settings file per start, messages by its input file while it is idle."""
+"""The driver for Qwen Code: hooks by a settings file per start, messages by keys and hooks.
+
+Its `--input-file` is left alone: a line that comes while a turn runs, or while it ends, is lost without a word
+(0.15.10, measured), and a message that may be lost is not delivered.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, HookNews, Places
 from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.dialect import BLOCK, REFUSE, Dialect, HookEvent, nested, nested_decision
 from nbs_fleet.drivers.plain import Plain, parsed
-from nbs_fleet.drivers.recipes import TEXT, Inbox, Lines
 from nbs_fleet.model import ExitKind
 
 _EVENTS = (
@@ -48,7 +51,6 @@ class Qwen(Plain):
         export=True,
         context_after_tool=True,
         stop_block=True,
-        native_inbox=True,
         permission_hook=True,
         queues_input=True,
         turn_hooks=True,
@@ -86,10 +88,10 @@ class Qwen(Plain):
         return ("-m", model)
 
     def hook_argv(self, facts: Facts) -> tuple[str, ...]:
-        """The file that messages are put into, and what tells the agent of fleet mail."""
+        """What tells the agent of fleet mail."""
         told = ("--append-system-prompt", briefing_of(facts.agent.handle, facts.team))
         has_own = any(word.partition("=")[0] == told[0] for word in facts.agent.args)
-        return ("--input-file", self._input(facts), *(() if has_own else told))
+        return () if has_own else told
 
     def prompt_argv(self, facts: Facts) -> tuple[str, ...]:
         return ("-i", PROMPT) if facts.has_prompt else ()
@@ -103,9 +105,6 @@ class Qwen(Plain):
         scope = "SETTINGS" if facts.agent.settings else "DEFAULTS"
         return {f"QWEN_CODE_SYSTEM_{scope}_PATH": facts.settings_path}
 
-    def files(self, facts: Facts) -> dict[str, str]:
-        return {**super().files(facts), self._input(facts): ""}
-
     def one_shot(self, facts: Facts) -> tuple[str, ...] | None:
         model = self.model_argv(facts.agent.model) if facts.agent.model else ()
         return (*self.command(facts), *model, *self.auto_approve, *facts.agent.args, "-p", PROMPT)
@@ -117,14 +116,6 @@ class Qwen(Plain):
         projects = join(home, "projects")
         slug = re.sub(r"[^a-zA-Z0-9]", "-", facts.real_dir)
         return Places(transcript=join(projects, slug, "chats", f"{facts.session_id}.jsonl"), sessions=projects)
-
-    def inbox(self, facts: Facts, session_id: str | None) -> Inbox | None:
-        """It looks for new lines twice a second. A line that comes while a turn runs is lost (0.15.10, measured).
-
-        So this is for an idle client; a busy one is reached by its hooks, which come first then.
-        """
-        del session_id
-        return Lines(self._input(facts), {"type": "submit", "text": TEXT})
 
     def read_title(self, title: str) -> Reading:
         return qwen_screen.read_title(title)
@@ -160,6 +151,3 @@ class Qwen(Plain):
         for event, groups in theirs.items() if isinstance(theirs, dict) else ():
             hooks[event] = [*hooks.get(event, ()), *groups]
         return {**claude_settings.merge(ours, facts.agent.settings), "hooks": hooks}
-
-    def _input(self, facts: Facts) -> str:
-        return join(facts.agent_dir, "client", "input.jsonl")

@@ -9,12 +9,10 @@ import pytest
 
 from nbs_fleet.drivers.base import PROMPT, Launch
 from nbs_fleet.drivers.qwen import Qwen
-from nbs_fleet.drivers.recipes import TEXT, Lines
 from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 from nbs_fleet.spec.team import Dialogs
 from tests.drivers.support import HERE, SESSION, make_facts
 
-INPUT = "/state/review/agents/bo-1/client/input.jsonl"
 SETTINGS = "/state/review/agents/bo-1/settings.json"
 
 
@@ -33,19 +31,15 @@ def session_file() -> str:
     return (HERE / "transcripts" / "others" / "qwen_turns.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_fresh_start_chooses_the_session_and_watches_the_input_file() -> None:
+def test_a_fresh_start_chooses_the_session_and_tells_the_agent_of_fleet_mail() -> None:
     launch = launched(has_prompt=True, model="qwen-x", permission_mode="bypassPermissions")
-    assert launch.argv[:9] == (
-        *("qwen", "--session-id", SESSION, "-m", "qwen-x", "--approval-mode", "yolo"),
-        *("--input-file", INPUT),
-    )
+    assert launch.argv[:7] == ("qwen", "--session-id", SESSION, "-m", "qwen-x", "--approval-mode", "yolo")
     assert launch.argv[-2:] == ("-i", PROMPT)
     assert launch.argv[launch.argv.index("--append-system-prompt") + 1].startswith("You are bo-1,")
-    assert launch.files[INPUT] == ""
 
 
 def test_a_resumed_start_names_the_session_alone() -> None:
-    assert launched(resume=True).argv[:5] == ("qwen", "-r", SESSION, "--input-file", INPUT)
+    assert launched(resume=True).argv[:3] == ("qwen", "-r", SESSION)
 
 
 def test_a_system_prompt_of_the_team_files_own_takes_the_place_of_ours() -> None:
@@ -78,14 +72,10 @@ def test_a_key_in_the_environment_chooses_the_way_to_log_in() -> None:
     assert auth == {"selectedType": "openai"}
 
 
-def test_messages_go_into_the_input_file_while_no_turn_runs() -> None:
-    inbox = Qwen().inbox(make_facts(driver="qwen"), None)
-    assert inbox == Lines(INPUT, {"type": "submit", "text": TEXT})
-
-
-def test_a_busy_client_is_reached_by_hooks_since_it_would_lose_a_line() -> None:
+def test_a_busy_client_is_reached_by_hooks_and_no_way_in_is_used_that_may_lose_a_message() -> None:
     assert Qwen().capabilities.stop_block
     assert Qwen().capabilities.context_after_tool
+    assert Qwen().inbox(make_facts(driver="qwen"), SESSION) is None
 
 
 def test_session_files_lie_in_a_folder_named_after_the_working_directory() -> None:
