@@ -21,8 +21,9 @@ SUBMIT_SECONDS = 3.0
 HOOK_LEAD = 2.0
 """Seconds by which a hook may be older than the state file it explains: they are written side by side."""
 
-SCREEN_LAG = 2.0
-"""Seconds by which a screen may be behind a client's hooks (Copilot 1.0.102: 1.3 s at a turn's end, measured)."""
+SCREEN_LAG = 4.0
+"""Seconds by which a screen may be behind a client's hooks (Copilot 1.0.102 at a turn's end: 1.3 s, on a loaded
+machine 2.4 s, measured)."""
 
 SOON = 0.05
 """What is due already, in seconds from now."""
@@ -49,15 +50,25 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
     """
     if mind.file is not None:
         return _with_file(mind)
-    if mind.screen.state is AgentState.BLOCKED and mind.screen_at >= mind.hook_at - HOOK_LEAD:
+    own = _is_own_text(mind)
+    if mind.screen.state is AgentState.BLOCKED and not own and mind.screen_at >= mind.hook_at - HOOK_LEAD:
         return _named(mind), Source.SCREEN
     if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and _is_ahead(mind):
         return mind.hook.reading, Source.HOOK
     if mind.watching.capabilities.title and mind.title.state is AgentState.BUSY:
         return mind.title, Source.TITLE
+    if own:
+        return Reading(AgentState.IDLE, detail="a message is being typed"), Source.SCREEN
     if mind.screen.state is not AgentState.UNKNOWN:
         return mind.screen, Source.SCREEN
     return SILENT, None
+
+
+def _is_own_text(mind: Mind) -> bool:
+    """Whether the text in the input box is a message that we are typing, and not a person's."""
+    draft = (mind.screen.draft or "") if mind.screen.blocked is BlockedKind.DRAFT else ""
+    typed = (p.message.id for p in mind.post.parcels if p.typing or p.typed)
+    return bool(draft) and any(draft.startswith(f"[nbs:{message_id}]") for message_id in typed)
 
 
 def _is_ahead(mind: Mind) -> bool:

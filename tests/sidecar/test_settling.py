@@ -1,10 +1,13 @@
-"""Clients whose hooks tell of turns: hooks are believed before a screen that is behind them, for a while."""
+"""What a screen shows and does not mean: it is behind the hooks for a while, and shows what we type ourselves."""
 
 from __future__ import annotations
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading
-from nbs_fleet.model import AgentState, Source
+from nbs_fleet.model import AgentState, BlockedKind, Message, Source
 from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
+from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.parcels import Means, Parcel, Post
+from nbs_fleet.sidecar.weigh import weigh
 from tests.sidecar.test_decide import BUSY, IDLE, TRUST, Run
 
 
@@ -42,3 +45,25 @@ def test_a_client_whose_hooks_do_not_tell_of_turns_is_seen_on_its_screen() -> No
     run = Run(can=Capabilities(hooks=True))
     run.tell(ScreenSeen(IDLE), hooked("Stop", IDLE, run.now), ScreenSeen(BUSY))
     assert run.report.state is AgentState.BUSY
+
+
+OURS = Message("d-1-x", "ana", "bo", "hello", 0.0)
+
+
+def seen(text: str, **state: bool) -> AgentState:
+    """What is said of a client with this text in its box while a message of ours is on its way."""
+    draft = Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft=text)
+    post = Post(Means(mail=False, stop_hook=True, keys_only=False), (Parcel(OURS, **state),))
+    mind = Mind(Watching(Capabilities(hooks=True), expects_prompt=False), screen=draft, screen_at=10.0, post=post)
+    return weigh(mind)[0].state
+
+
+def test_a_message_that_is_being_typed_is_nobodys_draft() -> None:
+    assert seen("[nbs:d-1-x] message from ana:\nhello", typing=True) is AgentState.IDLE
+    assert seen("[nbs:d-1-x] message from ana:\nhello", typed=True) is AgentState.IDLE
+
+
+def test_any_other_text_in_the_box_is_a_persons() -> None:
+    assert seen("half typed", typing=True) is AgentState.BLOCKED
+    assert seen("[nbs:d-2-x] another one", typing=True) is AgentState.BLOCKED
+    assert seen("[nbs:d-1-x] message from ana:\nhello") is AgentState.BLOCKED
