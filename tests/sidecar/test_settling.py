@@ -8,7 +8,7 @@ from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post
 from nbs_fleet.sidecar.weigh import weigh
-from tests.sidecar.test_decide import BUSY, IDLE, TRUST, Run
+from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run
 
 
 def hooked(event: str, reading: Reading, at: float) -> HookSeen:
@@ -50,10 +50,10 @@ def test_a_client_whose_hooks_do_not_tell_of_turns_is_seen_on_its_screen() -> No
 OURS = Message("d-1-x", "ana", "bo", "hello", 0.0)
 
 
-def seen(text: str, **state: bool) -> AgentState:
+def seen(text: str, *, typing: bool = False, typed: bool = False) -> AgentState:
     """What is said of a client with this text in its box while a message of ours is on its way."""
     draft = Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft=text)
-    post = Post(Means(mail=False, stop_hook=True, keys_only=False), (Parcel(OURS, **state),))
+    post = Post(Means(mail=False, stop_hook=True, keys_only=False), (Parcel(OURS, typing=typing, typed=typed),))
     mind = Mind(Watching(Capabilities(hooks=True), expects_prompt=False), screen=draft, screen_at=10.0, post=post)
     return weigh(mind)[0].state
 
