@@ -15,12 +15,15 @@ from nbs_fleet.cli.app import COMMANDS
 from nbs_fleet.drivers.claude import Claude
 from nbs_fleet.launch.registry import names
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.model import AgentState, Exit, ExitKind
+from nbs_fleet.model import AgentState, Exit, ExitKind, Priority
+from nbs_fleet.nbs.bus_format import Event
 from nbs_fleet.plan.types import AgentRecord, Desired
+from nbs_fleet.sidecar import wording
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.watcher import Ground
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.supervisor import hosting
+from nbs_fleet.supervisor.board import is_call, pending
 from nbs_fleet.supervisor.fleet import Asked, Ended, Stop
 from nbs_fleet.supervisor.story import Story
 from tests.drivers.support import SESSION, make_facts
@@ -74,6 +77,22 @@ def test_l17_one_agent_has_one_sidecar_however_often_it_begins(tmp_path: Path, m
     asyncio.run(story())
 
 
+def test_l44_a_notice_calls_a_skill_that_there_is_under_the_name_it_has_there() -> None:
+    call_of_it = wording.notice(None, "3 unread in live (bo)", "ana", by_skill=True)
+    name, _, summary = call_of_it.removeprefix("/").partition(" ")
+    skill = ROOT / "templates" / "skills" / name / "SKILL.md.j2"
+    assert f"\nname: {name}\n" in skill.read_text()
+    assert summary == "3 unread in live (bo)"
+    assert "$ARGUMENTS" in skill.read_text()
+
+
+def test_l44_what_a_notice_and_a_recovery_say_to_run_can_be_run() -> None:
+    told = wording.recovery("1 unread in live (bo)", "ana", ("live",), (".nbs/events",), ("/s/nbs-poll/SKILL.md",))
+    plain = wording.notice(None, "1 unread in live (bo)", "ana", plain=True)
+    named = re.findall(r"`nbs-fleet ([a-z]+ [a-z]+)", told + plain)
+    assert {"chat read", "bus check", "chat send", "bus ack"} <= set(named) <= set(COMMANDS)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -112,6 +131,18 @@ def test_l26_the_next_client_starts_only_when_the_one_before_has_ended() -> None
     assert started(world.wait(600.0)) == []
     assert world.record("ana").proc == first
     assert started(world.tell(Ended("ana", Exit(ExitKind.STOPPED, world.now)))) == ["ana"]
+
+
+def test_l58_a_mention_by_the_fleet_itself_waits_like_anything_else() -> None:
+    calls = [
+        Event(f"{n}-nbs-chat-chat-mention-1.event", n, "nbs-chat", "chat-mention", Priority.HIGH, payload=text)
+        for n, text in enumerate(
+            ("@ana from sidecar: @ana stand up", "@ana from sidecar2: hello", "@ana from bo: hello")
+        )
+    ]
+    assert [is_call(event) for event in calls] == [False, True, True]
+    assert pending(calls).urgent == (calls[1].name, calls[2].name)
+    assert len(pending(calls).names) == 3
 
 
 @pytest.mark.parametrize("resume", [False, True])

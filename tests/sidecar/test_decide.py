@@ -282,6 +282,9 @@ def test_a_silent_screen_is_unknown_once_ready_and_starting_before() -> None:
     assert run.report.state == "starting"
     run.tell(ScreenSeen(IDLE), ScreenSeen(silent))
     assert run.report.state == "unknown"
+    # Once it was ready it does not start again, whatever came in between.
+    run.tell(ScreenSeen(IDLE), ScreenSeen(Reading(AgentState.BLOCKED, blocked=BlockedKind.LOGIN)), ScreenSeen(silent))
+    assert run.report.state == "unknown"
 
 
 READINGS = st.sampled_from(
