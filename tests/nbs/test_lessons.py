@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nbs_fleet.model import Priority
-from nbs_fleet.nbs import chat_format, presence, pythia_files, standup_file
+from nbs_fleet.nbs import chat_file, chat_format, presence, pythia_files, standup_file
 from nbs_fleet.nbs.bridge import publish_message
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
@@ -144,7 +144,10 @@ def test_l13_an_archive_with_such_lines_moves_cursors_by_its_messages(chat: Chat
     chat.set_cursor("bo", 14)
     assert chat.send("ana", "20").archive
     assert [m.text for m in chat.read(unread="bo").messages] == [str(n) for n in range(15, 21)]
-    assert read_chat(Path(chat.archives()[0])).skipped == 2
+    archived, left = read_chat(Path(chat.archives()[0])), read_chat(path_of(chat))
+    assert (archived.skipped, left.skipped) == (2, 0)
+    assert [text for _, _, text in (*archived.messages, *left.messages)] == [str(n) for n in range(21)]
+    assert left.messages[0][2] == str(chat_file.ARCHIVE_COUNT)
 
 
 def test_l14_what_came_before_one_s_own_post_is_still_unread(chat: Chat) -> None:
