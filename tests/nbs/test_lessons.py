@@ -264,7 +264,9 @@ def test_l68_the_scribe_log_is_that_of_the_chat(tmp_path: Path) -> None:
         path = Path(pythia_files.scribe_log(str(tmp_path), name))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("### D-1 a\n" * number)
-    assert pythia_files.count_decisions(str(tmp_path), "x", str(tmp_path)).count == 5
+    counted = [pythia_files.count_decisions(str(tmp_path), name, str(tmp_path)).count for name in ("live", "x")]
+    assert counted == [3, 5]
+    assert (tmp_path / ".nbs" / "scribe" / "x-log.md").is_file()
 
 
 def test_l75_no_event_is_invisible_however_many_wait(bus: Bus) -> None:

@@ -21,6 +21,16 @@ def test_the_first_standup_comes_after_a_full_interval() -> None:
     assert standup.post(board, EVERY, began=1000.0, jitter=0.0, now=1000.0 + EVERY)
 
 
+def test_a_team_that_begins_anew_waits_a_full_interval_though_the_last_standup_is_old() -> None:
+    board = Board(last=1000.0, news=1, all_idle=False)
+    began = 1000.0 + 50 * EVERY
+    assert standup.due(board, EVERY, began, 0.0, began + 1.0) == began + EVERY
+    assert not standup.post(board, EVERY, began, 0.0, began + EVERY - 1.0)
+    # A chat that is shared: the other team's standup counts, too.
+    shared = Board(last=began + 60.0, news=1, all_idle=False)
+    assert standup.due(shared, EVERY, began, 0.0, began + EVERY) == began + 60.0 + EVERY
+
+
 def test_none_while_paused_and_none_when_all_are_idle_with_nothing_new() -> None:
     now = 10_000.0
     assert not standup.post(Board(0.0, 5, all_idle=False, paused=True), EVERY, 0.0, 0.0, now)
