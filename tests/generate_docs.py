@@ -11,6 +11,8 @@ import yaml
 
 from nbs_fleet import errors
 from nbs_fleet.cli import app, parsing
+from nbs_fleet.drivers.base import Driver
+from nbs_fleet.launch import registry
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT, TRANSITIONS
 from nbs_fleet.spec.schema_json import rows, schema_text
 from nbs_fleet.testing.schema import ScriptFile
@@ -142,6 +144,60 @@ def states() -> str:
     )
 
 
+CAPABILITIES = (
+    ("resume", "goes on in an earlier session"),
+    ("session_id", "takes the id of a new session from us"),
+    ("hooks", "runs our hooks"),
+    ("skills", "is given the team file's skills"),
+    ("state_file", "keeps a file that says what it does"),
+    ("title", "says in the pane's title whether it works"),
+    ("export", "keeps each session in a file of its own"),
+    ("context_before_tool", "can be told something before a tool call"),
+    ("context_after_tool", "can be told something after a tool call"),
+    ("stop_block", "can be held back when it stops"),
+    ("permission_hook", "lets a hook answer a permission"),
+    ("native_inbox", "has a way in for messages without keys"),
+)
+
+
+def rungs(driver: Driver) -> str:
+    """The ways by which a message may reach this client, the first choice first."""
+    can = driver.capabilities
+    ways = ["mail"] if can.mail else []
+    if can.stop_block or can.context_before_tool or can.context_after_tool:
+        ways.append("hook, while it is busy")
+    if can.native_inbox and not can.mail:
+        ways.append("native")
+    return "; ".join((*ways, "keys"))
+
+
+def drivers() -> str:
+    """What each client can do, and by which way messages reach it."""
+    known = [registry.get(name) for name in sorted(registry._OWN)]
+    head = ("", *(driver.name for driver in known))
+    marks = (
+        (f"{says} (`{name}`)", *("yes" if getattr(d.capabilities, name) else "-" for d in known))
+        for name, says in CAPABILITIES
+    )
+    oldest = ("oldest version", *(".".join(map(str, d.min_version)) if d.min_version else "any" for d in known))
+    newer = ("only in later ones", *("; ".join(_since(d)) or "-" for d in known))
+    ways = ("ways of messages", *(rungs(d) for d in known))
+    return page(
+        "Drivers",
+        "A driver knows one client: how it starts, what its screen says, how it is told something. What a client can't "
+        "do is done another way, or `nbs-fleet` says that it is left out. How to add one: [write a driver](how-to/write-a-driver.md).",
+        grid(head, iter([*marks, oldest, newer, ways])),
+        "`mail` and `native` are the client's own ways in and need no keys; `hook` hands a message over at a tool call or "
+        "when a turn ends; `keys` pastes it into the empty box of an idle client. Each ends only when the client's own "
+        "files or hooks prove that the model was given the message.",
+        "A client older than its oldest version is refused. One that only lacks what came later works without it.",
+    )
+
+
+def _since(driver: Driver) -> list[str]:
+    return [f"{name} from {'.'.join(map(str, first))}" for name, first in driver.since.items()]
+
+
 def pages() -> dict[Path, str]:
     """Every generated file with its text."""
     docs = ROOT / "docs"
@@ -152,6 +208,7 @@ def pages() -> dict[Path, str]:
         docs / "reference" / "exit-codes.md": exit_codes(),
         docs / "reference" / "states.md": states(),
         docs / "reference" / "simulator.md": page("The simulator", *simulator()),
+        docs / "drivers.md": drivers(),
         docs / "team.schema.json": schema_text(),
         docs / "test.schema.json": schema_text(ScriptFile, "nbs-fleet test file"),
     }

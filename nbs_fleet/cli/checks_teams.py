@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from nbs_fleet.cli.checks import Check
 from nbs_fleet.cli.lookup import Found, teams
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import rundir
+from nbs_fleet.launch import deployment, rundir
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.processes import ancestry
 from nbs_fleet.launch.proctable import table
@@ -24,7 +24,7 @@ from nbs_fleet.supervisor.store import read_plan
 def all_teams(environ: Mapping[str, str]) -> list[Check]:
     """All checks of all known teams, and of processes that belong to none."""
     known = teams(environ)
-    found = [check for team in known for check in (*modes(team), *supervisor(team))]
+    found = [check for team in known for check in (*modes(team), *supervisor(team), *deployed(team))]
     found += leftovers(known)
     return found or [Check("ok", "teams", f"{len(known)} known, nothing is wrong with them")]
 
@@ -57,6 +57,23 @@ def supervisor(team: Found) -> list[Check]:
         says = f"an up or down is at work (pid {waiting.pid})"
         found.append(Check("warn", team.team, says, f"if it hangs: kill {waiting.pid}"))
     return found
+
+
+def deployed(team: Found) -> list[Check]:
+    """Files of the person that hold changes for this team: right while it is up, and as they were put in."""
+    try:
+        entries = deployment.read(team.paths.run).entries
+        gone = [entry for entry in entries if not deployment.stands(entry)]
+    except FleetError as error:
+        return [Check("warn", team.team, error.message, error.hint or "")]
+    if entries and not is_up(team.paths):
+        says = "; ".join(map(deployment.describe, entries))
+        return [Check("warn", team.team, f"not up, but changed: {says}", f"nbs-fleet cleanup --team {team.team}")]
+    lost = [
+        Check("warn", team.team, f"taken out by others: {deployment.describe(entry)}", "nbs-fleet up") for entry in gone
+    ]
+    kept = [Check("ok", team.team, f"changed: {deployment.describe(entry)}") for entry in entries if entry not in gone]
+    return [*lost, *kept]
 
 
 def leftovers(known: tuple[Found, ...]) -> list[Check]:

@@ -68,6 +68,12 @@ def down(
     if result.left:
         names = ", ".join(f"{p.pid} ({environ_of(p.pid).get('NBS_HANDLE', '?')})" for p in result.left)
         raise FleetError(f"{plan.team}: still running: {names}", hint="end them by hand: kill -9 PID")
+    if result.problems:
+        lines = "\n  ".join(result.problems)
+        raise FleetError(
+            f"{plan.team} is down, but these changes are still in your files:\n  {lines}",
+            hint=f"mend the files, then: nbs-fleet cleanup --team {plan.team}",
+        )
     if json:
         output.json({"team": plan.team, "ended": [e.handle for e in result.ended], "purged": purge})
     elif result.ended or os.path.isdir(found.paths.run) or purge:

@@ -6,13 +6,15 @@ import re
 from posixpath import join
 from typing import Any
 
+from msgspec.structs import replace
+
 from nbs_fleet.drivers import answers, codex_screen, codex_transcript, exits
-from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, Places, Reading, Screen, Turns
+from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, HookNews, Places, Reading, Screen, Turns
 from nbs_fleet.drivers.dialect import BLOCK, Dialect, HookEvent, nested, nested_decision
 from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import TEXT, Command, Inbox, Submit
 from nbs_fleet.drivers.toml_text import inline, overrides
-from nbs_fleet.model import BlockedKind, ExitKind
+from nbs_fleet.model import AgentState, BlockedKind, ExitKind
 
 DIALECT = Dialect(
     name="codex",
@@ -57,10 +59,9 @@ class Codex(Plain):
     since: dict[str, tuple[int, ...]] = {"native_inbox": QUEUE_SINCE}  # noqa: RUF012  # data of the class
     dialect: Dialect | None = DIALECT
     submit: Submit = Submit(gap=0.3, placeholder=r"\[Pasted Content \d+ chars\]")
-    flicker: str | None = (
-        "#{m/r:^[⠀-⣿] ,#{pane_title}} #{m/r:Action Required,#{pane_title}} #{cursor_x},#{cursor_y} #{history_size}"
-    )
-    """The title's spinner moves ten times a second: only what it means is looked at."""
+    flicker: str | None = "#{=1:pane_title} #{window_activity} #{cursor_x},#{cursor_y} #{history_size}"
+    """The title begins with a spinner while a turn runs; a turn may begin and end between two looks of tmux, which are
+    a second apart, and then only the activity tells."""
     env_keys: tuple[str, ...] = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
     version_pattern: str = r"codex-cli (\d+\.\d+\.\d+\S*)"
     auto_approve: tuple[str, ...] = ("--dangerously-bypass-approvals-and-sandbox",)
@@ -147,6 +148,13 @@ class Codex(Plain):
 
     def spoken(self, entry: dict[str, Any]) -> tuple[str, ...]:
         return codex_transcript.spoken(entry)
+
+    def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
+        """A Stop is no end yet: another hook may hold it back, and the title says when the turn is over (measured)."""
+        news = super().read_hook(text, at)
+        if news is not None and news.reading.state is AgentState.IDLE:
+            return replace(news, reading=Reading(AgentState.UNKNOWN))
+        return news
 
     def _lacks(self, facts: Facts, since: tuple[int, ...]) -> bool:
         """Whether this version is older; one that is not known is taken for a current one."""

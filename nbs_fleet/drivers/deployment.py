@@ -23,7 +23,7 @@ class SetKey(Struct, frozen=True, tag=True):
 
 
 class AddItem(Struct, frozen=True, tag=True):
-    """An element that a list must hold, after those that are there. `path` leads to the list."""
+    """An element that a list must hold, beside those that are there. `path` leads to the list."""
 
     path: tuple[str, ...]
     value: Any

@@ -12,7 +12,7 @@ import tenacity
 
 from nbs_fleet.drivers.base import Driver, Facts
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import processes, registry, skills
+from nbs_fleet.launch import deployment, processes, registry, skills
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.layout import PaneWanted, start_lines
 from nbs_fleet.launch.tmux import Tmux
@@ -96,6 +96,7 @@ class Starter:
                 flags=launch.dropped,
                 why="the client knows none such, or they are the fleet's own",
             )
+        deployment.deploy(self.plan.paths.run, agent.agent.handle, driver.deploy(facts))
         skills.deploy(paths.skills, driver.skills_dir(facts), agent.skills)
         settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
         for path, text in ({facts.settings_path: settings} | launch.files).items():

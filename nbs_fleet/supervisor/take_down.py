@@ -10,7 +10,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from nbs_fleet.errors import FleetError, TimedOutError
-from nbs_fleet.launch import processes, rundir
+from nbs_fleet.launch import deployment, processes, rundir
 from nbs_fleet.launch.locks import FileLock
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
@@ -32,10 +32,11 @@ YIELD_SECONDS = 40.0
 
 
 class Down(Struct, frozen=True):
-    """What came of it: the agents that were ended, and processes that are still there."""
+    """What came of it: the agents that were ended, processes that are still there, changes of files that are."""
 
     ended: tuple[Ended, ...]
     left: tuple[ProcId, ...]
+    problems: tuple[str, ...] = ()
 
 
 def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[Ended], None]) -> Down:
@@ -61,19 +62,20 @@ def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[En
             _close_tmux(plan)
             _leave_root(plan, tuple(r.handle for r in store.read_records(paths)))
             left = asyncio.run(_end_rest(plan, timeout))
+            problems = deployment.undo(paths.run)
         finally:
             owner.release()
         if not left:
             rundir.remove_runtime(paths)
     finally:
         queue.release()
-    if purge and not left:
+    if purge and not left and not problems:
         rundir.purge(paths, plan.root)
     elif unwritten:
         raise FleetError(
             f"{plan.team} is down, but that is not written: {unwritten[0].message}", hint=unwritten[0].hint
         )
-    return Down(ended, left)
+    return Down(ended, left, problems)
 
 
 def _take_over(plan: Plan) -> None:

@@ -11,7 +11,7 @@ import pytest
 from nbs_fleet.drivers.base import Driver
 from nbs_fleet.errors import MissingError, UnknownNameError
 from nbs_fleet.launch import registry
-from tests.conformance.driver_suite import DriverSuite
+from nbs_fleet.testing.driver_suite import DriverSuite
 
 
 @pytest.mark.parametrize("name", registry.names())

@@ -1,4 +1,4 @@
-"""What every driver must do, whatever its client: a subclass gives the fixture `driver`."""
+"""What every driver must do, whatever its client: tests for pytest, run by a subclass that gives the fixture `driver`."""
 
 from __future__ import annotations
 
