@@ -52,3 +52,15 @@ class NewFile(Struct, frozen=True, tag=True):
 
 
 Deployment = Edit | NewFile
+
+
+class EditError(ValueError):
+    """The file can't be changed so that it says what it should; a person must do it."""
+
+
+class Fragment(Struct, frozen=True):
+    """One piece of text that was put in. `was`: the text that stood in its place; `before`: what precedes it."""
+
+    text: str
+    before: str = ""
+    was: str = ""

@@ -13,11 +13,9 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from nbs_fleet.drivers.deployment import Change, Deployment, Edit, Format, NewFile
+from nbs_fleet.drivers.deployment import Change, Deployment, Edit, EditError, Format, Fragment, NewFile
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
-from nbs_fleet.plan import edits
-from nbs_fleet.plan.edits import EditError, Fragment
 
 VERSION = 1
 LIST = "deployed.json"
@@ -116,6 +114,8 @@ def describe(entry: Entry) -> str:
 
 def stands(entry: Entry) -> bool:
     """Whether the file still says it."""
+    from nbs_fleet.plan import edits  # noqa: PLC0415 - brings YAML, which a command that deploys nothing does not load
+
     text = _text(entry.path)
     if isinstance(entry, Made):
         return text == entry.text
@@ -156,6 +156,8 @@ def _joined(run: str, handle: str, entry: Entry | None) -> bool:
 
 
 def _put(run: str, handle: str, edit: Edit, change: Change) -> None:
+    from nbs_fleet.plan import edits  # noqa: PLC0415 - brings YAML, which a command that deploys nothing does not load
+
     listed = read(run).entries
     known = next((e for e in listed if isinstance(e, Put) and (e.path, e.change) == (edit.path, change)), None)
     if known is not None and stands(known) and _joined(run, handle, known):
@@ -203,6 +205,8 @@ def _leave(run: str, handle: str, entry: Entry) -> None:
 
 
 def _take(entry: Put) -> None:
+    from nbs_fleet.plan import edits  # noqa: PLC0415 - brings YAML, which a command that deploys nothing does not load
+
     text = _text(entry.path)
     if text is None:
         return

@@ -14,26 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import yaml
-from msgspec import Struct
 
-from nbs_fleet.drivers.deployment import AddItem, Change, Format
+from nbs_fleet.drivers.deployment import AddItem, Change, EditError, Format, Fragment
 from nbs_fleet.drivers.toml_text import inline, key
 from nbs_fleet.plan import jsonc
 
 CONTEXT = 60
 """Characters before a fragment by which it is told from the same text elsewhere."""
-
-
-class EditError(ValueError):
-    """The file can't be changed so that it says what it should; a person must do it."""
-
-
-class Fragment(Struct, frozen=True):
-    """One piece of text that was put in. `was`: the text that stood in its place; `before`: what precedes it."""
-
-    text: str
-    before: str = ""
-    was: str = ""
 
 
 def read(text: str, fmt: Format) -> Any:
@@ -169,6 +156,7 @@ def _taken(text: str, fmt: Format, change: Change, fragment: Fragment) -> Iterat
         yield re.sub(r",\s*\Z", "", before) + after
     if fmt == "json":
         # The file was written anew, in another form.
+        yield from _pairs_taken(text, change, fragment)
         node = jsonc.scan(text).at(change.path)
         items = node.items if node is not None and isinstance(change, AddItem) else ()
         for _, item in items:
@@ -177,6 +165,24 @@ def _taken(text: str, fmt: Format, change: Change, fragment: Fragment) -> Iterat
                 yield before + re.sub(r"\A\s*,\s*", "", after)
                 yield re.sub(r",\s*\Z", "", before) + after
                 yield before + after
+
+
+def _pairs_taken(text: str, change: Change, fragment: Fragment) -> Iterator[str]:
+    """The JSON text without a whole pair on the way to the change that came with it, the outermost first."""
+    top = jsonc.scan(text)
+    for depth, name in enumerate(change.path):
+        quoted = json.dumps(name, ensure_ascii=False)
+        parent = top.at(change.path[:depth])
+        if parent is None or f"{quoted}:" not in fragment.text:
+            continue
+        for found, item in parent.items:
+            start = text.rfind(quoted, 0, item.start)
+            if found != name or start < 0 or not re.fullmatch(r"\s*:\s*", text[start + len(quoted) : item.start]):
+                continue
+            before, after = text[:start], text[item.end :]
+            yield before + re.sub(r"\A\s*,\s*", "", after)
+            yield re.sub(r",\s*\Z", "", before) + after
+            yield before + after
 
 
 def _parsed(was: str, fmt: Format) -> Any:

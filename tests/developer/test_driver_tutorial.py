@@ -23,7 +23,7 @@ def made() -> type[Driver]:
 
 
 class TestTheTutorialsDriver(DriverSuite):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def driver(self) -> Driver:
         return made()()
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nbs_fleet.drivers.deployment import AddItem, Change, Format, SetKey
+from nbs_fleet.drivers.deployment import AddItem, Change, EditError, Format, Fragment, SetKey
 from nbs_fleet.drivers.toml_text import inline
 from nbs_fleet.plan import edits
-from nbs_fleet.plan.edits import EditError, Fragment, put, read, take
+from nbs_fleet.plan.edits import put, read, take
 
 OURS = {"hooks": [{"type": "command", "command": "'/run/x/bin/nbs-hook' Stop"}]}
 KEYS = st.sampled_from(["hooks", "Stop", "a", "b", "model", "permissions"])
