@@ -258,7 +258,11 @@ def test_another_interval_or_another_start_of_the_team_begins_anew() -> None:
         assert first >= made.world.now + EVERY
         made.world.now += EVERY * 1.2
         made.world.plan = replace(made.world.plan, standup=Standup(2 * EVERY, "live"))
-        made.sidecar().stand_up()
+        longer = made.sidecar()
+        later = longer.next_look()
+        assert later is not None
+        assert later >= made.world.now + 2 * EVERY
+        longer.stand_up()
         assert made.standups() == []
 
 
