@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from nbs_fleet.cli import output
 from nbs_fleet.cli.output import Span
@@ -57,6 +58,7 @@ class Printer:
         sign = Span("ok  ", "green") if done.ok else Span("FAIL", "red")
         name = f"{script.name}: " if self.named else ""
         output.say("  ", sign, "  ", name, done.what, Span(f"  {done.seconds:.1f} s", "dim"))
+        sys.stdout.flush()  # a log of CI is read while it grows
 
     def end(self, outcome: Outcome) -> None:
         """One test ended."""
@@ -72,6 +74,7 @@ class Printer:
                 output.say("  ", line)
         if outcome.kept:
             output.say(f"  kept in {outcome.kept}")
+        sys.stdout.flush()
 
 
 def show_sum(outcomes: tuple[Outcome, ...], repeat: int, seconds: float) -> None:
