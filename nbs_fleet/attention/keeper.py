@@ -11,12 +11,15 @@ from nbs_fleet.attention.queue import Queue, Seen, reconcile
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import moment
 
+_QUEUE = msgspec.json.Decoder(Queue)
+"""Made at import: what msgspec makes of a type at its first use is not safe where two threads come first (0.22, seen)."""
+
 
 def read(path: str) -> Queue | None:
     """The queue in this file; None if there is none or it is damaged."""
     try:
         with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=Queue)
+            return _QUEUE.decode(file.read())
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -39,6 +39,9 @@ _LETTERS = {
 }
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _RANDOM = 36**5
+_ENDED = msgspec.json.Decoder(Delivered)
+_MESSAGE = msgspec.json.Decoder(Message)
+"""Made at import: what msgspec makes of a type at its first use is not safe where two threads come first (0.22, seen)."""
 _TOKEN = re.compile(r"\d{16}-(.+)\.msg")
 
 
@@ -315,12 +318,12 @@ class Mailbox:
 
     def _ended(self, identity: str) -> Delivered | None:
         with suppress(FleetError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_text(self._archive(identity), _LIMIT) or "", type=Delivered)
+            return _ENDED.decode(read_text(self._archive(identity), _LIMIT) or "")
         return None
 
     def _read(self, identity: str) -> Message | None:
         with suppress(FleetError, msgspec.MsgspecError):
-            message = msgspec.json.decode(read_text(self._record(identity), _LIMIT) or "", type=Message)
+            message = _MESSAGE.decode(read_text(self._record(identity), _LIMIT) or "")
             return message if message.id == identity else None
         return None
 

@@ -13,6 +13,9 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentRecord, Plan
 
 CAPTURES = 20
+_PLAN = msgspec.json.Decoder(Plan)
+_RECORD = msgspec.json.Decoder(AgentRecord)
+"""Made at import: what msgspec makes of a type at its first use is not safe where two threads come first (0.22, seen)."""
 
 
 def read_plan(paths: RunPaths) -> Plan | None:
@@ -25,7 +28,7 @@ def read_plan_in(run: str) -> Plan | None:
     path = os.path.join(run, "plan.json")
     try:
         with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=Plan)
+            return _PLAN.decode(file.read())
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
@@ -43,7 +46,7 @@ def read_record(paths: RunPaths, handle: str) -> AgentRecord | None:
     """What is known of one agent; None if nothing is, or the file is damaged (it is a cache of the truth)."""
     try:
         with open(paths.agent(handle).state, "rb") as file:
-            return msgspec.json.decode(file.read(), type=AgentRecord)
+            return _RECORD.decode(file.read())
     except (OSError, msgspec.MsgspecError):
         return None
 
