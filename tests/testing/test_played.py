@@ -133,7 +133,7 @@ USERS = """
 import pytest
 
 TEAM = {
-    "version": 1, "team": "mine", "driver": "sim", "chats": ["live"],
+    "version": 1, "team": "mine", "driver": "sim", "chats": ["live"], "permissions": {"allow": ["Bash"]},
     "agents": [{"handle": "ana", "prompt_text": "You are ana. [[say Ready.]]"}, {"handle": "bo"}],
 }
 
