@@ -12,6 +12,7 @@ from nbs_fleet.sim.kernel import Interrupted
 from nbs_fleet.sim.permission import Use
 from nbs_fleet.sim.scenario import Call
 from nbs_fleet.sim.tools import Result
+from nbs_fleet.sim.transcript import new_uuid
 from nbs_fleet.sim.turn import INTERRUPTED, Stopped
 from nbs_fleet.sim.view import Item
 
@@ -32,6 +33,9 @@ class Calls:
         self.view = turn.view
         self.loop = turn.loop
         self.notes: list[str] = []
+        self.after: list[tuple[Use, list[Verdict], str]] = []
+        self.kept = False
+        """What a failed hook said stands between a call's head and its result."""
 
     async def run(self, calls: list[Call]) -> str:
         """All calls of a reply; returns the results' texts, joined by newlines."""
@@ -95,8 +99,8 @@ class Calls:
         except Interrupted:
             self._interrupted(use, head)
             raise
-        self.view.live = []
-        self._show(use, result)
+        kept, self.view.live = self.view.live if self.kept else [], []
+        self._show(use, result, kept)
         return self._record(use, result), result
 
     async def _decide_and_do(self, use: Use) -> Result:
@@ -111,9 +115,12 @@ class Calls:
             return tools.failed(why or "Denied by hook")
         for verdict in verdicts:
             if verdict.updated is not None:
-                use = use._replace(given={**use.given, **verdict.updated})
+                use = use._replace(given=verdict.updated)
         begun = time.monotonic()
-        result = await self._perform(use, allowed=any(v.permission == "allow" for v in verdicts))
+        asked = next((f"{v.reason} [settings]" for v in verdicts if v.permission == "ask"), None)
+        if asked is not None:
+            asked = f"Hook PreToolUse:{tool} requires confirmation for this command:\n{asked}\nsettings.json to update hooks"
+        result = await self._perform(use, allowed=any(v.permission == "allow" for v in verdicts), asked=asked)
         if result.data is not None:
             await self._after(use, result, int((time.monotonic() - begun) * 1000))
         return result
@@ -129,7 +136,8 @@ class Calls:
         fields |= {"tool_response": result.data, "tool_use_id": use.use_id, "duration_ms": ms}
         verdicts = await self.session.run_hooks("PostToolUse", fields, tool)
         self._collect(use, verdicts, "PostToolUse")
-        self.notes += [f"PostToolUse:{tool} hook blocking error: {v.block}" for v in verdicts if v.block]
+        said = f"PostToolUse:{tool} hook blocking error from command:"
+        self.notes += [f'{said} "{v.command}": {v.block}' for v in verdicts if v.block]
         stop = next((v.stop for v in verdicts if v.stop), None)
         if stop is not None:
             self.view.live = []
@@ -138,7 +146,7 @@ class Calls:
             self.session.context.results([self._record(use, result)], self.notes)
             raise Stopped
 
-    async def _perform(self, use: Use, *, allowed: bool) -> Result:
+    async def _perform(self, use: Use, *, allowed: bool, asked: str | None) -> Result:
         """The tools with a dialog of their own, else permission and the tool. A result without data skips Post hooks."""
         tool = use.call.tool
         own = self.session.scenario.tool(tool)
@@ -150,7 +158,7 @@ class Calls:
             return choices.enter_plan(self.turn)
         if tool == "ExitPlanMode":
             return await choices.exit_plan(self.turn, use)
-        ruling = await permission.rule(self.turn, use, allowed=allowed or own.auto_approve)
+        ruling = await permission.rule(self.turn, use, allowed=allowed or own.auto_approve, asked=asked)
         if not ruling.allow:
             if ruling.cut:
                 raise Interrupted
@@ -196,18 +204,34 @@ class Calls:
     # --- what remains of a call
 
     def _collect(self, use: Use, verdicts: list[Verdict], event: str) -> None:
+        """What hooks before a call said is recorded at once; what those after it said follows its result."""
         name = f"{event}:{use.call.tool}"
+        if event != "PreToolUse":
+            self.after.append((use, verdicts, event))
         for verdict in verdicts:
             if verdict.error:
                 self.view.live += [Item("result", f"{name} hook error"), Item("result", verdict.error)]
-                self.view.add(*self.view.live)
-                self.view.live = []
+                self.kept = True
+            if event == "PreToolUse":
+                self._attach(use, verdict, event)
             if verdict.context:
-                self.turn.attach_context(verdict.context, name, event, use.use_id)
                 self.notes.append(f"{name} hook additional context: {verdict.context}")
 
-    def _show(self, use: Use, result: Result) -> None:
+    def _attach(self, use: Use, verdict: Verdict, event: str) -> None:
+        name = f"{event}:{use.call.tool}"
+        self.turn.attach_success(verdict, name, event, use.use_id)
+        if verdict.stop and event != "PreToolUse":
+            self.turn.attach(name, event, use.use_id, type="hook_stopped_continuation", message=verdict.stop)
+        if verdict.context:
+            self.turn.attach_context(verdict.context, name, event, use.use_id)
+        if verdict.block and event != "PreToolUse":
+            error = {"blockingError": verdict.block, "command": verdict.command}
+            self.turn.attach(name, event, use.use_id, type="hook_blocking_error", blockingError=error)
+
+    def _show(self, use: Use, result: Result, kept: list[Item] | None = None) -> None:
         head = self._head(use)
+        between = [item for item in kept or [] if item.kind == "result" and item.text != "Running…"]
+        self.kept = False
         parts = result.shown.split("\0")
         if use.call.tool in _WITH_DIALOG:
             head = Item("said", parts[0]) if parts[0] else None
@@ -216,7 +240,10 @@ class Calls:
             parts = parts[1:]
         elif head is not None and head.text == "Updated plan" and not result.error:
             parts[0] = "/plan to preview"
-        self.view.add(*([head] if head is not None else []), *(Item("result", part) for part in parts))
+        blocks = [v.block for _, verdicts, _ in self.after for v in verdicts if v.block]
+        said = [[f"PostToolUse:{use.call.tool} hook returned blocking error", block] for block in blocks]
+        below = [*between, *(Item("result", part) for part in [*parts, *(text for pair in said for text in pair)])]
+        self.view.add(*([head] if head is not None else []), *below)
 
     def _record(self, use: Use, result: Result) -> Json:
         block: Json = {"tool_use_id": use.use_id, "type": "tool_result", "content": result.content}
@@ -225,6 +252,10 @@ class Calls:
         elif use.call.tool == "Bash":
             block["is_error"] = False
         self._line(use, block, result.data if result.data is not None else f"Error: {result.content}")
+        for call, verdicts, event in self.after:
+            for verdict in verdicts:
+                self._attach(call, verdict, event)
+        self.after.clear()
         return block
 
     def _line(self, use: Use, block: Json, data: Any) -> None:
@@ -241,7 +272,10 @@ class Calls:
             for u, r in zip(uses, results, strict=True)
         ]
         for verdict in await self.session.run_hooks("PostToolBatch", {"tool_calls": listed}):
+            mark = f"hook-{new_uuid()}"
+            self.turn.attach_success(verdict, "PostToolBatch", "PostToolBatch", mark)
             if verdict.context:
+                self.turn.attach_context(verdict.context, "PostToolBatch", "PostToolBatch", mark)
                 self.session.context.system(f"PostToolBatch hook additional context: {verdict.context}")
 
     def _interrupted(self, use: Use, head: Item | None) -> None:

@@ -124,6 +124,7 @@ async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
     ready = dict(turn.session.scenario.tool("AskUserQuestion").answers)
     if ready and not answers:
         answers = ready
+    by_hook = bool(answers) and allowed and not ready
     if not (answers and (allowed or ready)) and questions:
         dialog = asking.Questions(questions)
         ruling = await permission.ask(turn, use, dialog)
@@ -139,8 +140,9 @@ async def question(turn: Turn, use: Use, *, allowed: bool) -> Result:
     text = f"Your questions have been answered: {pairs}. You can now continue with these answers in mind."
     listed = "\n".join(f"· {q} → {a}" for q, a in answers.items())
     shown = f"{NBSP}User answered Claude's questions:\0{listed}"
-    given = {**use.given, "answers": answers, "annotations": {}}
-    return Result(text, shown, {"questions": questions, "answers": answers, "annotations": {}}, given=given)
+    more: Json = {} if by_hook else {"annotations": {}}
+    given = {**use.given, "answers": answers, **more}
+    return Result(text, shown, {"questions": questions, "answers": answers, **more}, given=given)
 
 
 def _clarify(questions: list[Json]) -> Result:

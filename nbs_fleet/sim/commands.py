@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbs_fleet.sim import skills, tools
 from nbs_fleet.sim.cells import cut
+from nbs_fleet.sim.compaction import compact
 from nbs_fleet.sim.dialogs import Card, Dialog, Option
 from nbs_fleet.sim.kernel import start
 from nbs_fleet.sim.leaving import note_command
@@ -31,7 +32,7 @@ async def run(app: App, prompt: Prompt) -> Prompt | None:
     if name == "clear":
         await _clear(app)
     elif name == "compact":
-        await _compact(app, given)
+        await compact(app, prompt.text, given)
     elif name == "config":
         await _config(app)
     else:
@@ -56,7 +57,10 @@ async def _skill(app: App, prompt: Prompt, name: str, given: str) -> Prompt | No
         "prompt": prompt.text,
     }
     await session.run_hooks("UserPromptExpansion", fields)
-    return prompt._replace(body=skills.body(path, given), shown=prompt.text)
+    called = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
+    called += f"\n<command-args>{given}</command-args>" if given else ""
+    folder = f"Base directory for this skill: {os.path.dirname(path)}\n\n" if path.endswith("SKILL.md") else ""
+    return prompt._replace(body=folder + skills.body(path, given), shown=prompt.text, command=called)
 
 
 def _unknown(app: App, name: str, given: str) -> None:
@@ -116,51 +120,8 @@ async def _clear(app: App) -> None:
             "isMeta": False,
         }
     )
+    session.context.user("<local-command-stdout></local-command-stdout>")
     await session.start_hooks("clear")
-
-
-async def _compact(app: App, given: str) -> None:
-    session, view = app.session, app.view
-    view.live = [Item("user", "/compact")]
-    view.start()
-    view.activity = f"✽ Compacting conversation…\n  {'▰' + '▱' * 39} 3%"
-    app.refresh()
-    try:
-        before = await session.run_hooks(
-            "PreCompact", {"trigger": "manual", "custom_instructions": given or None}, "manual"
-        )
-        await app.loop.after(session.scenario.compact_delay_ms / 1000)
-        summary = "<summary>A summary of the conversation so far.</summary>"
-        session.context.clear()
-        session.context.user("This session is being continued from a previous conversation.\n" + summary)
-        session.head()
-        session.transcript.add(
-            {
-                "type": "system",
-                "subtype": "compact_boundary",
-                "content": "Conversation compacted",
-                "isMeta": False,
-                "compactMetadata": {"trigger": "manual", "preTokens": 1000},
-            },
-            level="info",
-        )
-        session.transcript.add(
-            {"type": "user", "message": {"role": "user", "content": summary}},
-            isCompactSummary=True,
-            isVisibleInTranscriptOnly=True,
-        )
-        await session.start_hooks("compact")
-        after = await session.run_hooks("PostCompact", {"trigger": "manual", "compact_summary": summary}, "manual")
-    finally:
-        view.live = []
-        view.stop()
-    lines = ["Compacted (ctrl+o to see full summary)"]
-    lines += [
-        f"{event} [{v.command}] completed successfully"
-        for event, vs in (("PreCompact", before), ("PostCompact", after))
-        for v in vs
-    ]
-    view.add(Item("user", "/compact"), Item("result", "\n".join(lines)))
 
 
 async def _config(app: App) -> None:
@@ -174,6 +135,14 @@ async def _config(app: App) -> None:
     while (await app.ask(dialog)).value is not None:
         continue
     app.withdraw()
+    app.session.head()
+    said = "<command-name>/config</command-name>\n            <command-message>config</command-message>\n            "
+    for text in (
+        said + "<command-args></command-args>",
+        "<local-command-stdout>Config dialog dismissed</local-command-stdout>",
+    ):
+        line = {"type": "system", "subtype": "local_command", "content": text, "level": "info", "isMeta": False}
+        app.session.transcript.add(line)
 
 
 async def rewind(app: App) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nbs_fleet.sim.turn import Turn
 
 Json = dict[str, Any]
-BLOCK_CAP = 9
+BLOCK_CAP = 8
 
 
 async def stop_hooks(turn: Turn) -> bool:
@@ -29,10 +29,11 @@ async def stop_hooks(turn: Turn) -> bool:
     verdicts = await session.run_hooks("Stop", fields)
     if not verdicts:
         return False
-    reasons = [v.block.rstrip("\n") for v in verdicts if v.block]
+    reasons = [v.block for v in verdicts if v.block]
     notes = [v.context for v in verdicts if v.context]
     errors = [v.error for v in verdicts if v.error]
-    _show(turn, len(verdicts), reasons + errors, notes)
+    stops = [v.stop for v in verdicts if v.stop]
+    _show(turn, len(verdicts), reasons + errors, notes, stops)
     for reason in reasons:
         text = f"Stop hook feedback:\n{reason}"
         session.context.user(text)
@@ -44,26 +45,30 @@ async def stop_hooks(turn: Turn) -> bool:
         session.context.user(reminder(f"Stop hook additional context: {note}"))
         turn.attach_context(note, "Stop", "Stop", use_id)
     _summary(turn, verdicts, reasons + errors, notes, use_id)
-    if not (reasons or notes) or any(v.stop for v in verdicts):
+    if not (reasons or notes) or stops:
         return False
     turn.blocks += 1
     given = session.env.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
     cap = int(given) if given.isdigit() else BLOCK_CAP
-    if turn.blocks >= cap:
-        turn.view.add(Item("notice", _override(cap)))
+    if turn.blocks > cap:
+        text = _override(turn.blocks)
+        turn.view.add(Item("notice", text))
+        line = {"type": "system", "subtype": "informational", "content": text, "isMeta": False}
+        session.transcript.add(line, level="warning")
         return False
     turn.active = True
     turn.pending = "\n".join(reasons + notes)
     return True
 
 
-def _show(turn: Turn, count: int, errors: list[str], notes: list[str]) -> None:
-    lines = [f"Stop hook error: {r}" for r in errors] + [f"Stop hook feedback: {n}" for n in notes]
+def _show(turn: Turn, count: int, errors: list[str], notes: list[str], stops: list[str]) -> None:
+    lines = [f"Stop hook error: {r.rstrip()}" for r in errors] + [f"Stop hook feedback: {n}" for n in notes] + stops
     if not lines:
         return
     turn.view.add(Item("said", f"Ran {count} stop hook{'s' if count > 1 else ''} (ctrl+o to expand)"))
     turn.view.add(*(Item("result", text) for text in lines))
-    turn.view.alert = "Stop hook error occurred · ctrl+o to see"
+    if errors:
+        turn.view.alert = "Stop hook error occurred · ctrl+o to see"
 
 
 def _override(cap: int) -> str:
@@ -75,23 +80,13 @@ def _override(cap: int) -> str:
 
 
 def _attach(turn: Turn, verdict: Verdict, use_id: str) -> None:
-    """The transcript's line about a hook that blocked or failed."""
-    attachment: Json = {"hookName": "Stop", "toolUseID": use_id, "hookEvent": "Stop"}
-    if verdict.block:
-        attachment["type"] = "hook_blocking_error"
-        attachment["blockingError"] = {"blockingError": verdict.block.rstrip("\n"), "command": verdict.command}
-    elif verdict.error:
-        attachment |= {
-            "type": "hook_non_blocking_error",
-            "stderr": verdict.error,
-            "stdout": verdict.out,
-            "exitCode": verdict.code,
-            "command": verdict.command,
-            "durationMs": verdict.ms,
-        }
-    else:
-        return
-    turn.session.transcript.add({"attachment": attachment, "type": "attachment"})
+    """The transcript's lines about what a hook said, or how it failed. An exit with 2 leaves none."""
+    if verdict.stop:
+        turn.attach("Stop", "Stop", use_id, type="hook_stopped_continuation", message=verdict.stop)
+    if verdict.block and verdict.code == 0:
+        error = {"blockingError": verdict.block, "command": verdict.command}
+        turn.attach("Stop", "Stop", use_id, type="hook_blocking_error", blockingError=error)
+    turn.attach_success(verdict, "Stop", "Stop", use_id)
 
 
 def _summary(turn: Turn, verdicts: list[Verdict], errors: list[str], notes: list[str], use_id: str) -> None:
@@ -140,7 +135,11 @@ async def api_error(turn: Turn, error: faults.ApiError) -> None:
     """Shown, recorded as the client's own words, and StopFailure instead of Stop."""
     session = turn.session
     turn.view.activity = None
-    turn.view.add(Item("result" if error.quiet else "notice", error.text + error.tail))
+    kind = "result" if error.quiet else "said" if error.status == 404 else "notice"
+    turn.view.add(Item(kind, error.text + error.tail))
+    if error.refused:
+        line = {"type": "system", "subtype": "model_refusal_no_fallback", "content": "", "isMeta": False}
+        session.transcript.add(line, level="warning")
     session.transcript.add(faults.synthetic(error), **faults.marks(error))
     fields: Json = {"error": error.kind}
     if error.details:

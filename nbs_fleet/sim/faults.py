@@ -27,6 +27,7 @@ class ApiError(Exception):
         details: str = "",
         quiet: bool = False,
         tail: str = "",
+        refused: bool = False,
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -35,6 +36,7 @@ class ApiError(Exception):
         self.details = details
         self.quiet = quiet
         self.tail = tail
+        self.refused = refused
 
 
 class Retry:
@@ -100,6 +102,16 @@ def from_status(status: int, *, repeated: int = 0, model: str = "the model") -> 
     return ApiError(text, "server_error", status=status)
 
 
+def refusal() -> ApiError:
+    """The model would not answer."""
+    text = (
+        "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy "
+        "(https://www.anthropic.com/legal/aup). Please double press esc to edit your last message or start a new session "
+        "for Claude Code to assist with a different task.\n\nRequest ID: req_sim"
+    )
+    return ApiError(text, "invalid_request", refused=True)
+
+
 def from_failure(failure: Failure) -> ApiError:
     """The error of a scenario's failure; it comes at once, without retries."""
     if failure.kind == "auth_error":
@@ -127,7 +139,7 @@ def synthetic(error: ApiError) -> Json:
         "model": "<synthetic>",
         "role": "assistant",
         "stop_details": None,
-        "stop_reason": "stop_sequence",
+        "stop_reason": "refusal" if error.refused else "stop_sequence",
         "stop_sequence": "",
         "type": "message",
         "usage": {"input_tokens": 0, "output_tokens": 0},

@@ -35,6 +35,7 @@ class Verdict(NamedTuple):
     decision: Json | None = None
     error: str | None = None
     timed_out: bool = False
+    limit_ms: int = 0
 
 
 def matches(matcher: str, value: str | None) -> bool:
@@ -49,11 +50,11 @@ def matches(matcher: str, value: str | None) -> bool:
         return False
 
 
-def judge(event: str, command: str, result: Output, ms: int) -> Verdict:
+def judge(event: str, command: str, result: Output, ms: int, limit_ms: int = 0) -> Verdict:
     """Read a finished hook's exit code and output (rules as measured on the real client)."""
     base = Verdict(command=command, code=result.code, out=result.out, err=result.err, ms=ms)
     if result.timed_out:
-        return base._replace(timed_out=True)
+        return base._replace(timed_out=True, limit_ms=limit_ms)
     if result.code == 2:
         return base._replace(block=f"[{command}]: {result.err}")
     if result.code != 0:
@@ -97,6 +98,39 @@ def _read_json(event: str, base: Verdict, said: Json) -> Verdict:
     return verdict
 
 
+def success(event: str, name: str, use_id: str, verdict: Verdict) -> Json | None:
+    """The transcript's attachment about what a hook printed; None where the client keeps none."""
+    quiet = verdict.code != 0 or verdict.timed_out or verdict.error or verdict.block or verdict.permission == "deny"
+    if quiet or not verdict.out or event == "PermissionRequest":
+        return None
+    if (event == "UserPromptSubmit" and verdict.text is None) or (verdict.stop and event != "Stop"):
+        return None
+    return {
+        "type": "hook_success",
+        "hookName": name,
+        "toolUseID": use_id,
+        "hookEvent": event,
+        "content": verdict.text or "",
+        "stdout": verdict.out,
+        "stderr": verdict.err,
+        "exitCode": verdict.code,
+        "command": verdict.command,
+        "durationMs": verdict.ms,
+    }
+
+
+def failure(event: str, name: str, use_id: str, verdict: Verdict) -> Json | None:
+    """The transcript's attachment about a hook that failed or was cut for its time; None for any other."""
+    about: Json = {"hookName": name, "toolUseID": use_id, "hookEvent": event, "command": verdict.command}
+    about["durationMs"] = verdict.ms
+    if verdict.timed_out:
+        return {"type": "hook_cancelled", **about, "timedOut": True, "timeoutMs": verdict.limit_ms}
+    if not verdict.error:
+        return None
+    said = {"stderr": verdict.error, "stdout": verdict.out, "exitCode": verdict.code or 1}
+    return {"type": "hook_non_blocking_error", **about, **said}
+
+
 class Hooks:
     """The hooks of one client. `settings`, `env` and `base` are asked anew each time, for they change while it runs."""
 
@@ -104,7 +138,7 @@ class Hooks:
         self,
         loop: Loop,
         settings: Callable[[], Settings],
-        env: Callable[[], dict[str, str]],
+        env: Callable[[str], dict[str, str]],
         base: Callable[[str], Json],
     ) -> None:
         self.loop = loop
@@ -112,7 +146,7 @@ class Hooks:
         self.env = env
         self.base = base
         self.woken: Callable[[Hook, str], None] = lambda _hook, _text: None
-        self.late: Callable[[str, Verdict], None] = lambda _event, _verdict: None
+        self.late: Callable[[str, str, Verdict], None] = lambda _event, _name, _verdict: None
         self.background: list[Task[None]] = []
 
     def chosen(self, event: str, value: str | None) -> list[Hook]:
@@ -130,26 +164,26 @@ class Hooks:
         for hook in hooks:
             if hook.background:
                 self.background = [task for task in self.background if not task.done]
-                self.background.append(start(self._behind(hook, payload)))
+                self.background.append(start(self._behind(hook, payload, f"{event}:{value}" if value else event)))
         return await gather([self._one(hook, payload) for hook in hooks if not hook.background])
 
-    async def _behind(self, hook: Hook, payload: bytes) -> None:
+    async def _behind(self, hook: Hook, payload: bytes, name: str) -> None:
         result, ms = await self._execute(hook, payload)
         if hook.rewake:
             if result.code == 2 and not result.timed_out:
                 self.woken(hook, result.err or result.out)
             return
-        self.late(hook.event, judge(hook.event, hook.command, result, ms))
+        self.late(hook.event, name, judge(hook.event, hook.command, result, ms))
 
     async def _one(self, hook: Hook, payload: bytes) -> Verdict:
         result, ms = await self._execute(hook, payload)
-        return judge(hook.event, hook.command, result, ms)
+        return judge(hook.event, hook.command, result, ms, int((hook.timeout or DEFAULT_SECONDS) * 1000))
 
     async def _execute(self, hook: Hook, payload: bytes) -> tuple[Output, int]:
         begun = time.monotonic()
         argv = [hook.command, *hook.args] if hook.args is not None else ["/bin/sh", "-c", hook.command]
         seconds = hook.timeout or (SESSION_END_SECONDS if hook.event == "SessionEnd" else DEFAULT_SECONDS)
-        env = self.env()
+        env = self.env(hook.event)
         if hook.event == "SessionEnd" and env.get("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "").isdigit():
             seconds = int(env["CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"]) / 1000
         try:

@@ -25,6 +25,8 @@ def note_command(session: Session, name: str, given: str = "") -> None:
     transcript = session.transcript
     transcript.add({"type": "user", "message": {"role": "user", "content": CAVEAT}}, isMeta=True)
     transcript.add({"type": "user", "message": {"role": "user", "content": said}})
+    session.context.user(CAVEAT)
+    session.context.user(said)
 
 
 def goodbye(app: App) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from nbs_fleet.sim import place, settings, statefile
 from nbs_fleet.sim.args import VERSION, Args
 from nbs_fleet.sim.context import Context
-from nbs_fleet.sim.hooks import Hooks, Verdict
+from nbs_fleet.sim.hooks import Hooks, Verdict, success
 from nbs_fleet.sim.kernel import Loop
 from nbs_fleet.sim.scenario import Scenario
 from nbs_fleet.sim.script import Model
@@ -77,7 +77,10 @@ class Session:
         self.prompt_id: str | None = None
         self.allowed: set[str] = set()
         self.size = (80, 24)
-        self.late: list[str] = []
+        self.late: list[tuple[str, Json | None]] = []
+        """What the model is told before the next request, and the transcript's attachment about it."""
+        self.opening: list[Json] = []
+        """Attachments that stand before the next prompt."""
         self.context = Context(env.get("NBS_SIM_LOG"))
         self.script = Model(scenario)
         self.hooks = Hooks(loop, lambda: self.settings, self.hook_env, self.base)
@@ -130,12 +133,12 @@ class Session:
         fields["hook_event_name"] = event
         return fields
 
-    def hook_env(self) -> dict[str, str]:
+    def hook_env(self, event: str) -> dict[str, str]:
         """The environment of hooks: the client's own plus what it tells them."""
         return {
             **self.tool_env(),
+            **({"CLAUDE_EFFORT": "high"} if event in _WITH_EFFORT else {}),
             "CLAUDE_PROJECT_DIR": self.project,
-            "CLAUDE_EFFORT": "high",
             "COLUMNS": str(self.size[0]),
             "LINES": str(self.size[1]),
         }
@@ -157,9 +160,21 @@ class Session:
             self.headed = True
             self.transcript.header(self.name, self.mode)
 
-    def _late(self, event: str, verdict: Verdict) -> None:
-        if verdict.context:
-            self.late.append(f"{event} hook additional context: {verdict.context}")
+    def _late(self, event: str, name: str, verdict: Verdict) -> None:
+        if not verdict.context:
+            return
+        said = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": verdict.context}}
+        attachment = {
+            "type": "async_hook_response",
+            "processId": f"async_hook_{os.getpid()}",
+            "hookName": name,
+            "hookEvent": event,
+            "response": said,
+            "stdout": verdict.out,
+            "stderr": verdict.err,
+            "exitCode": verdict.code,
+        }
+        self.late.append((verdict.context, attachment))
 
     def begin_anew(self) -> None:
         """/clear: another session id, an empty conversation, a new transcript."""
@@ -181,10 +196,16 @@ class Session:
             fields["model"] = self.model_id
         if self.name is not None and source != "compact":
             fields["session_title"] = self.name
-        said = [v.context or v.text for v in await self.run_hooks("SessionStart", fields, source)]
-        notes = [text for text in said if text]
-        if notes:
-            self.late.append("SessionStart hook additional context: " + "\n".join(notes))
+        verdicts = await self.run_hooks("SessionStart", fields, source)
+        for verdict in verdicts:
+            printed = success("SessionStart", f"SessionStart:{source}", new_uuid(), verdict)
+            self.opening += [printed] if printed is not None else []
+        notes = [text for v in verdicts if (text := v.context or v.text)]
+        if not notes:
+            return
+        about = {"hookName": "SessionStart", "toolUseID": "SessionStart", "hookEvent": "SessionStart"}
+        self.opening.append({"type": "hook_additional_context", "content": notes, **about})
+        self.late.append(("SessionStart hook additional context: " + "\n".join(notes), None))
 
     async def end_hooks(self, reason: str) -> None:
         """SessionEnd."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from nbs_fleet.sim import place
+
+if TYPE_CHECKING:
+    from nbs_fleet.sim.session import Session
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:
@@ -76,3 +80,15 @@ def source(path: str, env: dict[str, str], plugins: tuple[str, ...]) -> str:
     if any(path.startswith(folder) for folder in plugins):
         return "plugin"
     return "userSettings" if path.startswith(place.config_dir(env)) else "projectSettings"
+
+
+def record(session: Session, command: str, text: str) -> None:
+    """A skill's call for transcript and model: its name, then its text."""
+    about = {"promptId": session.prompt_id, "type": "user"}
+    session.transcript.add({**about, "message": {"role": "user", "content": command}})
+    said = [{"type": "text", "text": text}]
+    session.transcript.add({**about, "message": {"role": "user", "content": said}}, isMeta=True)
+    attachment = {"type": "command_permissions", "allowedTools": []}
+    session.transcript.add({"attachment": attachment, "type": "attachment"})
+    session.context.user(command)
+    session.context.user(text)

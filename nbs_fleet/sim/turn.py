@@ -7,15 +7,15 @@ import re
 import time
 from typing import Any, NamedTuple, Protocol
 
-from nbs_fleet.sim import ending, faults
+from nbs_fleet.sim import ending, faults, skills
 from nbs_fleet.sim.context import MAIL_BUSY, QUEUED
 from nbs_fleet.sim.dialogs import Answer, Dialog
-from nbs_fleet.sim.hooks import Verdict
+from nbs_fleet.sim.hooks import Verdict, failure, success
 from nbs_fleet.sim.kernel import Future, Interrupted, Loop
 from nbs_fleet.sim.screen import clock
 from nbs_fleet.sim.script import Reply
 from nbs_fleet.sim.session import Session
-from nbs_fleet.sim.transcript import stamp
+from nbs_fleet.sim.transcript import new_uuid, stamp
 from nbs_fleet.sim.view import PAST, Item, View
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ INTERRUPTED = "Interrupted · What should Claude do instead?"
 class Prompt(NamedTuple):
     """Something to answer. `kind`: prompt, mail, shell, or answer (the text is in the conversation already).
 
-    `body` is what the model gets where that is not the text itself.
+    `body` is what the model gets where that is not the text itself; `command` names the skill that it came from.
     """
 
     text: str
@@ -39,6 +39,7 @@ class Prompt(NamedTuple):
     kind: str = "prompt"
     shown: str | None = None
     body: str | None = None
+    command: str | None = None
     at: float = 0.0
 
 
@@ -157,6 +158,12 @@ class Turn:
     def _record(self, prompt: Prompt) -> None:
         session = self.session
         session.head()
+        for attachment in session.opening:
+            session.transcript.add({"attachment": attachment, "type": "attachment"})
+        session.opening.clear()
+        if prompt.command is not None:
+            skills.record(session, prompt.command, prompt.body or "")
+            return
         mail = prompt.kind == "mail"
         content = prompt.body or prompt.text
         marks: Json = {"permissionMode": session.mode, "origin": {"kind": "task-notification" if mail else "human"}}
@@ -181,22 +188,23 @@ class Turn:
                 self.attach_context(verdict.context, name, "UserPromptSubmit", f"hook-{session.prompt_id}")
                 session.context.system(f"{name} hook additional context: {verdict.context}")
             elif verdict.text:
+                self.attach_success(verdict, name, "UserPromptSubmit", new_uuid())
                 session.context.system(f"{name} hook success: {verdict.text}")
+
+    def attach(self, name: str, event: str, use_id: str, **said: Any) -> None:
+        """A line of the transcript about a hook."""
+        attachment = {"hookName": name, "toolUseID": use_id, "hookEvent": event, **said}
+        self.session.transcript.add({"attachment": attachment, "type": "attachment"})
+
+    def attach_success(self, verdict: Verdict, name: str, event: str, use_id: str) -> None:
+        """The transcript's line about what a hook printed or how it failed, where there is one."""
+        attachment = success(event, name, use_id, verdict) or failure(event, name, use_id, verdict)
+        if attachment is not None:
+            self.session.transcript.add({"attachment": attachment, "type": "attachment"})
 
     def attach_context(self, text: str, name: str, event: str, use_id: str) -> None:
         """The transcript's line about additional context."""
-        self.session.transcript.add(
-            {
-                "attachment": {
-                    "type": "hook_additional_context",
-                    "content": [text],
-                    "hookName": name,
-                    "toolUseID": use_id,
-                    "hookEvent": event,
-                },
-                "type": "attachment",
-            }
-        )
+        self.attach(name, event, use_id, type="hook_additional_context", content=[text])
 
     # --- requests
 
@@ -206,8 +214,10 @@ class Turn:
         calls, session = Calls(self), self.session
         results, cuts = "", 0
         while True:
-            for note in session.late:
+            for note, attachment in session.late:
                 session.context.system(note)
+                if attachment is not None:
+                    session.transcript.add({"attachment": attachment, "type": "attachment"})
             session.late.clear()
             reply = await self._ask_model(results)
             await self._receive(reply)
@@ -276,6 +286,8 @@ class Turn:
         self.view.tokens += reply.output_tokens
         if reply.text:
             self._say(reply.text, None if reply.broken else reply.stop_reason, reply)
+        if reply.stop_reason == "refusal":
+            raise faults.refusal()
         if reply.broken:
             raise faults.ApiError(f"API Error: scripted {reply.broken}", "unknown")
         if reply.text and not reply.calls:
@@ -296,7 +308,7 @@ class Turn:
 
     def _say(self, text: str, reason: str | None, reply: Reply | None = None) -> None:
         self.touched = True
-        self.last_text = text
+        self.last_text = text.strip()
         self.view.add(Item("said", text))
         self.line({"type": "text", "text": text}, reason, reply)
 
@@ -334,7 +346,7 @@ class Turn:
                         "type": "queued_command",
                         "prompt": prompt.text,
                         "commandMode": "task-notification" if mail else "prompt",
-                        "origin": {"kind": "task-notification" if mail else "human"},
+                        **({} if mail else {"origin": {"kind": "human"}}),
                         "timestamp": stamp(prompt.at),
                     },
                     "type": "attachment",

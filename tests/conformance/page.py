@@ -1,10 +1,11 @@
-"""The reference page of the simulator: what it imitates comes from the table of interactions and its records. Pure."""
+"""The reference page of the simulator: what it imitates comes from the table of interactions and its records."""
 
 from __future__ import annotations
 
 from nbs_fleet.sim.args import VERSION
 from nbs_fleet.sim.scenario import EXTENSION, FAILURES, STARTUP
 from nbs_fleet.sim.script import DIRECTIVES
+from tests.conformance import records
 from tests.conformance.table import INTERACTIONS, SECTIONS
 from tests.conformance.table.entry import Interaction
 
@@ -26,7 +27,9 @@ NOT: tuple[str, ...] = (
     "Permission rules are matched for plain commands, prefixes and paths; the shell is not parsed as the real client does.",
     "MCP servers are never started; plugins give skills only; there are no worktrees, teams, crons or remote control.",
     "`vim` keys, themes, images, the full-screen and the screen-reader view, and the agents' view behind the left arrow.",
+    "Several of a client's own commands: it knows `/clear`, `/compact`, `/config`, `/exit` and `/quit`.",
     "Headless use (`--print`): it only refuses it.",
+    "ConfigChange and WorktreeCreate hooks, and hooks that are not commands.",
     "Automatic compaction before the model says that the conversation is too long.",
 )
 """What it does not do, for people who wonder why their test sees something else."""
@@ -55,7 +58,8 @@ def tables() -> str:
     """A heading and a table for each part."""
     parts = []
     for heading, entries in SECTIONS:
-        rows = [f"| `{i.name}` | {i.about.replace('|', chr(92) + '|')} | {remark(i)} |" for i in entries]
+        shown = [i for i in entries if records.fresh(i)]
+        rows = [f"| `{i.name}` | {i.about.replace('|', chr(92) + '|')} | {remark(i)} |" for i in shown]
         parts.append(
             "\n".join((f"### {heading}", "", "| interaction | what happens | compared |", "| --- | --- | --- |", *rows))
         )
@@ -94,7 +98,7 @@ def simulator() -> tuple[str, ...]:
         "`NBS_SIM_LOG=FILE` keeps each request to the model as a line of JSON.",
         "## What it imitates",
         (
-            f"The {len(INTERACTIONS)} interactions below were played on Claude Code {VERSION} in tmux with a scripted API, and "
+            f"The {sum(records.fresh(i) for i in INTERACTIONS)} interactions below were played on Claude Code {VERSION} in tmux with a scripted API, and "
             "what could be seen from outside was recorded: what our driver reads from the screen, the screen's own text, the "
             "pane's title, the state file, every hook with its payload, the transcript, what the model was told, the files in "
             "the project and the exit code. The simulator must show the same. Ids, times, paths and counts are replaced; what "

@@ -87,7 +87,7 @@ def differences(interaction: Interaction, real: Json, sim: Json) -> list[str]:
     for part in PARTS:
         if f"-{part}" in interaction.aside:
             continue
-        one, other = real[part], sim[part]
+        one, other = seen.tidy(real[part], {}), seen.tidy(sim[part], {})
         if part == "looks":
             one, other = ([seen.look(look, {}) for look in looks] for looks in (one, other))
         if part == "looks" and "-rows" in interaction.aside:

@@ -10,14 +10,27 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(/[^\s\"'<>]*)?/plans/[\w-]+\.md"), "<plan>"),
     (re.compile(_UUID), "<uuid>"),
+    (re.compile(r"/projects/[^/\s]+/"), "/projects/<slug>/"),
+    (re.compile(r"\breq_\w+"), "<request>"),
+    (re.compile(r"async_hook_\d+"), "<async hook>"),
     (re.compile(r"toolu_\w+"), "<use>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"^project-[0-9a-f]{2}$"), "project-<x>"),
-    (re.compile(r"only\s+~\d+ tokens"), "only ~<n> tokens"),
+    (re.compile(r"~\d+ tokens"), "~<n> tokens"),
     (re.compile(r"\(127\.0\.0\.1:\d+\)"), "(127.0.0.1)"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<api>"),
 )
-NUMBERS = {"duration_ms", "durationMs", "pid", "messageCount", "totalDurationMs", "totalTokens", "totalToolUseCount"}
+NUMBERS = {
+    "agent_id",
+    "agentId",
+    "duration_ms",
+    "durationMs",
+    "pid",
+    "messageCount",
+    "totalDurationMs",
+    "totalTokens",
+    "totalToolUseCount",
+}
 """Fields whose value is a number that no two runs share."""
 SIDE = {"Notification", "FileChanged", "InstructionsLoaded", "ConfigChange", "SubagentStart", "SubagentStop"}
 """Events that have no order of their own beside the others."""
@@ -143,6 +156,12 @@ _OWN = (
 """Beginnings of what the real client tells the model of itself: lists of tools, skills and dates, how a mode works."""
 
 
+_HOOKED = re.compile(
+    r"(?:^|\n\n)(\w+(?::\w+)? hook (?:additional context|success): .*?)(?=\n\n(?:" + "|".join(_OWN) + r")|\Z)",
+    re.DOTALL,
+)
+
+
 def requests(found: list[list[Json]], places: dict[str, str]) -> list[list[str]]:
     """For each request to the model, what was new in it: `role: text` of each block, in order."""
     shown: list[list[str]] = []
@@ -156,6 +175,14 @@ def requests(found: list[list[Json]], places: dict[str, str]) -> list[list[str]]
         shown.append(new)
         before = said
     return shown
+
+
+def _without_own(text: str) -> list[str]:
+    """A text without what the client tells of itself; hooks' words stand between that."""
+    plain = text.removeprefix("<system-reminder>").strip()
+    if not any(plain.startswith(own) or f"\n\n{own}" in plain for own in _OWN):
+        return [text] if plain else []
+    return [part.strip() for part in _HOOKED.findall(plain)]
 
 
 def _said(message: Json, places: dict[str, str]) -> list[str]:
@@ -174,11 +201,8 @@ def _said(message: Json, places: dict[str, str]) -> list[str]:
         if isinstance(text, list):
             text = "\n".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
         text = str(tidy(text or "", places)).strip()
-        plain = text.removeprefix("<system-reminder>").strip()
-        if plain.startswith(_OWN) or not plain:
-            continue
         mark = " error" if block.get("is_error") else ""
-        found.append(f"{message.get('role')} {kind}{mark}: {text}")
+        found += [f"{message.get('role')} {kind}{mark}: {said}" for said in _without_own(text)]
     return found
 
 
@@ -202,7 +226,7 @@ def rows(found: list[str], places: dict[str, str]) -> list[str]:
         told = row.startswith(f"● {AUTO}") or (told and row.startswith("  "))
         if told or _MENU.match(row):
             continue
-        text = str(tidy(row, places)).rstrip().replace(" · › stashed", "   › stashed")
+        text = str(tidy(row, places)).replace("\u00a0", " ").rstrip().replace(" · › stashed", "   › stashed")
         text = re.sub(r"(\S) {3,}", r"\1  ", text)
         for pattern, name in _ROWS:
             text = pattern.sub(name, text).rstrip()

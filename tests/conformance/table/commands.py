@@ -64,6 +64,7 @@ TABLE = (
         until idle
     """, SKILLED),
     play("command-start", "a skill on the command line", """
+        shows hello bo
         until idle
     """, Setting(args=("/greet bo",), files=SKILLED.files)),
     play("clear", "`/clear` begins another session", """

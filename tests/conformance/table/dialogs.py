@@ -158,15 +158,6 @@ TABLE = (
         keys 1
         until idle
     """, aside="notice"),
-    play("permission-queue", "a prompt queued before the permission came", """
-        until idle
-        say [[bash sleep 8]] [[bash touch made]] [[say did]]
-        shows Running…
-        say by the way
-        until permission
-        keys 1
-        until idle
-    """),
     play("plan-yes", "a plan, answered with 1", f"""
         until idle
         {PLANNED}

@@ -43,11 +43,6 @@ TABLE = (
         say [[err 429 9]]
         until rest
     """, TWICE),
-    play("retry-529", "status 529 is tried again a few times only", """
-        until idle
-        say [[err 529 9]]
-        until rest
-    """, Setting(env={"CLAUDE_CODE_MAX_RETRIES": "10"})),
     play("retry-escape", "Escape while the client waits to try again", """
         until idle
         say [[err 500 9]]

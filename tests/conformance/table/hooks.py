@@ -239,7 +239,7 @@ TABLE = (
         {says("PreToolUse", hookSpecificOutput={"additionalContext": "lost"})}
         {ECHO}
         until idle
-    """, BYPASS),
+    """, BYPASS, aside="-transcript"),
     play("hook-timeout", "a hook that takes too long is cut, in silence", """
         until idle
         effect Stop sleep 20
@@ -296,15 +296,6 @@ TABLE = (
         say [[wait 4 slow]]
         until idle
     """, Setting(args=BYPASS.args, config={"messageIdleNotifThresholdMs": 2500})),
-    play("hook-reload", "a settings file that changes is read again", """
-        until idle
-        say [[say hi]]
-        until idle
-        write .claude/settings.json {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo from the project"}]}]}}
-        hook ConfigChange 1
-        say [[say again]]
-        until idle
-    """, Setting(files={".claude/settings.json": "{}"})),
     play("hook-disabled", "disableAllHooks", """
         until idle
         say [[say hi]]

@@ -214,7 +214,7 @@ TABLE = (
         until idle
         say [[say on]]
         until idle
-    """, Setting(args=("--session-id", U, *BYPASS))),
+    """, Setting(args=("--session-id", U, *BYPASS)), aside="-rows"),
     play("exit-command", "`/exit`: exit 0 and the way back", """
         until idle
         say [[say hi]]
