@@ -270,8 +270,8 @@ def test_a_stop_hook_that_always_blocks_is_overridden(begin: Begin, tmp_path: Pa
     block = saying("Stop", {"decision": "block", "reason": "again"})
     client = begin(settings=block, env={"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"})
     client.turn("[[say x]]")
-    client.until_text("A hook blocked the turn from ending 3 consecutive times")
-    assert len(client.requests()) == 3
+    client.until_text("A hook blocked the turn from ending 4 consecutive times")
+    assert len(client.requests()) == 4
 
 
 def test_stop_context_goes_on_too_and_other_failures_change_nothing(begin: Begin) -> None:
@@ -353,4 +353,4 @@ def test_late_news_of_a_background_hook_rides_on_a_later_request(begin: Begin) -
     settings["hooks"]["PostToolUse"][0]["hooks"][0]["async"] = True
     client = begin(BYPASS, settings=settings)
     client.turn("[[bash true]] [[bash sleep 0.3]] [[say ok]]")
-    assert "PostToolUse hook additional context: NEEDLE" in client.heard()
+    assert '"system", "content": [{"type": "text", "text": "NEEDLE' in client.heard()
