@@ -22,8 +22,9 @@ IN_CI = os.environ.get("CI") == "true"
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# How long a case takes on a shared machine says nothing of the case.
-settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long a case takes on a shared machine says nothing of the case. In CI the same cases are tried each time: new ones
+# are for whoever works on the code, who can do something about what they find.
+settings.register_profile("here", deadline=None, derandomize=IN_CI, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("here")
 os.environ["NBS_FLEET_CLIENTS"] = str(cache())  # found now: HOME is another one later
 REPORT = pytest.StashKey[dict[str, pytest.TestReport]]()

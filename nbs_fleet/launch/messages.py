@@ -31,12 +31,7 @@ _LIMIT = 2_000_000
 """Bytes of the largest record that is read; a text of 100 kB may need six times that as JSON."""
 _STALE = 3600.0
 """Seconds after which an unfinished temporary file has no writer any more."""
-_LETTERS = {
-    MessageKind.DIRECTIVE: "d",
-    MessageKind.NOTICE: "n",
-    MessageKind.NUDGE: "g",
-    MessageKind.COMMAND: "c",
-}
+_LETTERS = {MessageKind.DIRECTIVE: "d", MessageKind.NOTICE: "n", MessageKind.NUDGE: "g", MessageKind.COMMAND: "c"}
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _RANDOM = 36**5
 _ENDED = msgspec.json.Decoder(Delivered)

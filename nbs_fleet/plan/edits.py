@@ -68,7 +68,7 @@ def _made(value: Any, change: Change) -> Any:
     return value
 
 
-def without(value: Any, change: Change, was: Any) -> tuple[Any, ...]:
+def without(value: Any, change: Change) -> tuple[Any, ...]:
     """What the file may say once a change is taken out: with and without the empty mappings on the way to it."""
     results = []
     indexes = [0]
@@ -79,8 +79,6 @@ def without(value: Any, change: Change, was: Any) -> tuple[Any, ...]:
         place = _at(result, change.path[:-1])
         if isinstance(change, AddItem):
             del place[change.path[-1]][index]
-        elif was is not None:
-            place[change.path[-1]] = was
         else:
             del place[change.path[-1]]
         results.append(result)
@@ -92,6 +90,20 @@ def without(value: Any, change: Change, was: Any) -> tuple[Any, ...]:
             _at(result, change.path[: depth - 1]).pop(change.path[depth - 1], None)
             results.append(result)
     return tuple(results)
+
+
+def _put_back(value: Any, change: Change, text: str, fmt: Format) -> bool:
+    """Whether the text has another value under the key of the change, and is the same in all else."""
+    try:
+        found = read(text, fmt)
+        place = _at(found, change.path[:-1])
+    except (EditError, KeyError, TypeError):
+        return False
+    if not isinstance(place, dict) or change.path[-1] not in place:
+        return False
+    rest = copy.deepcopy(value)
+    del _at(rest, change.path[:-1])[change.path[-1]], place[change.path[-1]]
+    return bool(found == rest)
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
@@ -129,10 +141,13 @@ def take(text: str, fmt: Format, change: Change, fragment: Fragment) -> str:
     value = read(text, fmt)
     if not there(value, change) or (not isinstance(change, AddItem) and _at(value, change.path) != change.value):
         return text
-    good = without(value, change, _parsed(fragment.was, fmt))
-    strict = fmt == "json" and _is_strict(text)
+    # What was replaced is text, cut out of its surroundings: it is judged by what it says back in its place.
+    replaced = bool(fragment.was.strip())
+    good = () if replaced else without(value, change)
+    strict = fmt == "json" and not replaced and _is_strict(text)
     for candidate in _taken(text, fmt, change, fragment):
-        if _says(candidate, fmt, good) and (not strict or not candidate.strip() or _is_strict(candidate)):
+        right = _put_back(value, change, candidate, fmt) if replaced else _says(candidate, fmt, good)
+        if right and (not strict or not candidate.strip() or _is_strict(candidate)):
             return candidate
     raise EditError(f"{fragment.text.strip()[:80]!r} can't be taken out")
 
@@ -183,15 +198,6 @@ def _pairs_taken(text: str, change: Change, fragment: Fragment) -> Iterator[str]
             yield before + re.sub(r"\A\s*,\s*", "", after)
             yield re.sub(r",\s*\Z", "", before) + after
             yield before + after
-
-
-def _parsed(was: str, fmt: Format) -> Any:
-    """The value that stood in the place of ours; None: none did."""
-    if not was.strip():
-        return None
-    if fmt == "toml":
-        return tomllib.loads(f"x = {was}")["x"]
-    return jsonc.scan(was).value if fmt == "json" else yaml.safe_load(was)
 
 
 def _find(text: str, fragment: Fragment) -> list[int]:

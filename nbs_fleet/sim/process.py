@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -85,8 +86,12 @@ class Child:
             self.drained.set(None)
 
     def _drop(self) -> None:
-        """Listen no more."""
+        """Take what has come, and listen no more: on a loaded machine the time may be over before it was looked at."""
         for fd in list(self.listening):
+            os.set_blocking(fd, False)
+            with contextlib.suppress(BlockingIOError):
+                while data := os.read(fd, 65536):
+                    self.chunks[fd].append(data)
             self._close(fd)
 
     def _feed(self, fd: int, data: bytes) -> None:

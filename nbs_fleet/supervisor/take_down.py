@@ -59,9 +59,9 @@ def take_down(plan: Plan, *, timeout: float, purge: bool, tell_one: Callable[[En
             raise FleetError(f"the supervisor does not let go: {error.message}") from error
         try:
             ended, unwritten = asyncio.run(_end_all(plan, timeout, tell_one))
-            _close_tmux(plan)
+            below = _close_tmux(plan)
             _leave_root(plan, tuple(r.handle for r in store.read_records(paths)))
-            left = asyncio.run(_end_rest(plan, timeout))
+            left = asyncio.run(_end_rest(plan, below, timeout))
             problems = deployment.undo(paths.run)
         finally:
             owner.release()
@@ -137,19 +137,31 @@ def _leave_root(plan: Plan, handles: tuple[str, ...]) -> None:
             os.rmdir(os.path.join(plan.root, ".nbs", folder))
 
 
-def _close_tmux(plan: Plan) -> None:
-    """End the server with the supervisor's window, and remove what would mark the team as up."""
+def _close_tmux(plan: Plan) -> tuple[ProcId, ...]:
+    """End the server with the supervisor's window, and remove what would mark the team as up.
+
+    Returns what ran below the server: the loop around the supervisor bears no mark, and may take a moment to end.
+    """
     paths = plan.paths
-    Tmux(paths.tmux, paths.tmux_conf).kill_server()
+    tmux = Tmux(paths.tmux, paths.tmux_conf)
+    pid = tmux.server_pid()
+    server = processes.identify(pid) if pid else None
+    below = processes.tree(server) if server is not None else ()
+    tmux.kill_server()
     for path in (paths.socket, paths.tmux, os.path.join(paths.run, FAILED)):
         with suppress(FileNotFoundError):
             os.unlink(path)
+    return below
 
 
-async def _end_rest(plan: Plan, timeout: float) -> tuple[ProcId, ...]:
-    """End whatever still carries the team's mark in its environment; what is left is returned."""
+async def _end_rest(plan: Plan, below: tuple[ProcId, ...], timeout: float) -> tuple[ProcId, ...]:
+    """End whatever is left of the tmux server's tree or carries the team's mark; returns what can't be ended."""
     exclude = {p.pid for p in processes.ancestry(os.getpid())} | {os.getpid()}
-    rest = processes.in_run(plan.paths.run, exclude)
-    if rest:
-        await processes.end(rest, ("TERM",), min(timeout, 2.0))
-    return processes.in_run(plan.paths.run, exclude)
+
+    def rest() -> tuple[ProcId, ...]:
+        still = (proc for proc in below if processes.alive(proc) and proc.pid not in exclude)
+        return tuple(dict.fromkeys((*still, *processes.in_run(plan.paths.run, exclude))))
+
+    if found := rest():
+        await processes.end(found, ("TERM",), min(timeout, 2.0))
+    return rest()
