@@ -83,10 +83,33 @@ def shapes(client: SimClient) -> list[tuple[str, tuple[str, ...]]]:
     return [(p["hook_event_name"], tuple(p)) for p in payloads(client)]
 
 
+def after_parents(lines: list[Json]) -> list[Json]:
+    """The lines, each behind the one it follows from: the real client may write its first turn's lines out of order."""
+    known = {line.get("uuid") for line in lines}
+    found: list[Json] = []
+    seen: set[str | None] = set()
+    waiting: dict[str | None, list[Json]] = {}
+
+    def put(line: Json) -> None:
+        parent = line.get("parentUuid")
+        if parent is not None and parent in known and parent not in seen:
+            waiting.setdefault(parent, []).append(line)
+            return
+        found.append(line)
+        seen.add(line.get("uuid"))
+        for later in waiting.pop(line.get("uuid"), []):
+            put(later)
+
+    for line in lines:
+        put(line)
+    assert len(found) == len(lines)
+    return found
+
+
 def story(client: SimClient) -> list[str]:
     """The transcript in short: kind and content of each line, ids and times left out."""
     found = []
-    for line in client.lines():
+    for line in after_parents(client.lines()):
         attached = (line.get("attachment") or {}).get("type")
         if line["type"] in NOISE or attached in ATTACHED_NOISE:
             continue

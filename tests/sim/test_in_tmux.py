@@ -112,8 +112,8 @@ def test_the_screen_is_the_captured_one_down_to_the_empty_last_line(tmux: Tmux) 
 def test_title_and_screen_follow_a_turn(tmux: Tmux) -> None:
     pane = tmux.begin("--name", "w1")
     tmux.until(pane, lambda text: "● high" in text)
-    tmux.say(pane, "[[wait 6 later]]")
-    tmux.until(pane, lambda text: "esc to interrupt" in text and "… (" in text)
+    tmux.say(pane, "[[wait 3 later]]")
+    tmux.until(pane, lambda text: "esc to interrupt" in text and "…" in text)
     tmux.titled(pane, "⠂", "⠐")
     lines = tmux.until(pane, lambda text: "● later" in text and "? for shortcuts" in text)
     assert tmux.titled(pane, "✳") == "✳ w1"
