@@ -107,9 +107,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.fixture
 def client(client_name: str, tmp_path: Path, root: Path) -> Iterator[clients.Client]:
     """The client under test, with the project trusted beforehand."""
-    reason = clients.missing(client_name)
-    if reason:
-        pytest.skip(reason)
+    clients.need(client_name)
     with clients.running(client_name, tmp_path / "client", trusted=(str(root.resolve()),)) as made:
         yield made
 

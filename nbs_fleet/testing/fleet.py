@@ -264,9 +264,9 @@ class Fleet:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:
+        finally:
+            # Nothing happens to one that has ended.
             future.cancel()
-            raise
 
 
 def _span(seconds: float) -> str:

@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import psutil
 from msgspec import Struct
@@ -91,11 +91,10 @@ class World:
         """
         base = os.path.realpath(tempfile.mkdtemp(prefix="nf-", dir=_short_folder(environ)))
         made = cls(base, recipe, environ, driver)
-        try:
+        with ExitStack() as undone:
+            undone.callback(made.remove)
             made._lay_out()
-        except BaseException:
-            made.remove()
-            raise
+            undone.pop_all()
         return made
 
     @property

@@ -36,8 +36,6 @@ def test_the_simulator_does_what_was_recorded_of_the_real_client(interaction: In
 @pytest.mark.long
 @pytest.mark.parametrize("interaction", [pytest.param(i, id=i.name) for i in INTERACTIONS])
 def test_the_real_client_does_what_was_recorded_of_it(interaction: Interaction) -> None:
-    missing = clients.missing("claude")
-    if missing:
-        pytest.skip(missing)
+    clients.need("claude")
     found = records.differences(interaction, records.load(interaction), records.perform("claude", interaction))
     assert not found, "\n".join(found)

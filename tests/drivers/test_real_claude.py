@@ -62,9 +62,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, short_path: Path) -> Iterator[World]:
-    reason = clients.missing("claude")
-    if reason:
-        pytest.skip(reason)
+    clients.need("claude")
     pane = ClientPane(short_path, Claude())
     with clients.running("claude", tmp_path / "client") as client:
         try:

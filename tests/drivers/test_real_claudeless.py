@@ -51,9 +51,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, short_path: Path) -> Iterator[World]:
-    reason = clients.missing("claudeless")
-    if reason:
-        pytest.skip(reason)
+    clients.need("claudeless")
     pane = ClientPane(short_path, Claudeless())
     try:
         yield World(tmp_path, pane)

@@ -57,9 +57,7 @@ class Scene(NamedTuple):
 
 @contextmanager
 def scene(tmp_path: Path, name: str, run: str = "run", **agent: Any) -> Iterator[Scene]:
-    missing = clients.missing(name)
-    if missing:
-        pytest.skip(missing)
+    clients.need(name)
     project = tmp_path / "project"
     project.mkdir()
     ana = Hooked(tmp_path / run)

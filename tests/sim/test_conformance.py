@@ -43,8 +43,7 @@ ATTACHED_NOISE = {
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Callable[..., list[SimClient]]]:
     """Start the same command line with the simulator and with the real client."""
-    if clients.missing("claude"):
-        pytest.skip(clients.missing("claude") or "")
+    clients.need("claude")
     begun: list[SimClient] = []
     with clients.running("claude", tmp_path / "claude/home", trusted=(str(tmp_path / "claude/project"),)) as real:
 

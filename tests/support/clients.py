@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.clients.install import CLAUDE, CLAUDELESS
 from tests.support.claude_api import ScriptedApi
 from tests.support.claude_api.directives import texts
@@ -126,6 +128,15 @@ def running(name: str, folder: Path, *, trusted: tuple[str, ...] = ()) -> Iterat
             yield Claude(name, config, folder.parent, environment, (str(CLAUDE.executable.parent),), api)
     else:
         raise ValueError(name)
+
+
+def need(name: str) -> None:
+    """Skip the test if this client can't be run here; in CI that is a failure."""
+    reason = missing(name)
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
 
 
 def missing(name: str) -> str | None:

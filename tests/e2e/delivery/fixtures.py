@@ -19,9 +19,7 @@ def team(request: pytest.FixtureRequest, client_name: str, tmp_path_factory: pyt
 
     And every message that was sent must have arrived exactly once.
     """
-    reason = clients.missing(client_name)
-    if reason:
-        pytest.skip(reason)
+    clients.need(client_name)
     base = tmp_path_factory.mktemp("delivery")
     runtime = private.short_folder()
     root = base / "project"
