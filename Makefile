@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 
 help:
 	@echo 'make demo      a team of three scripted agents comes up, one is killed and healed, all go down'
-	@echo 'make test      everything but the long tests; some twenty minutes on two cores once the clients are installed'
+	@echo 'make test      everything but the long tests; some ten minutes on two cores once the clients are installed'
 	@echo 'make test-all  the long tests too'
 	@echo 'make check     style, types, layers, sizes, fast tests, generated docs (what to run while working)'
 	@echo 'make clean     remove the virtual environment and caches of this checkout'

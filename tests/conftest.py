@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker that says which clients a test is for."""
-    config.addinivalue_line("markers", "clients(names): the clients this end-to-end test runs against (default: all)")
+    config.addinivalue_line(
+        "markers",
+        "clients(*names, long=()): the clients this end-to-end test runs against (default: all), and those among them"
+        " against which it runs in `make test-all` only",
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -45,13 +49,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "client_name" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker("clients")
-    names = marker.args if marker else CLIENTS
-    marks = {"sim": [pytest.mark.e2e]}
-    both = [pytest.mark.e2e, pytest.mark.real]
+    names = (marker.args if marker else ()) or CLIENTS
+    seldom = marker.kwargs.get("long", ()) if marker else ()
     # Tests that share a team need the client's name for as long as the team lives.
     scope: Literal["module", "function"] = "module" if "team" in metafunc.fixturenames else "function"
-    params = [pytest.param(n, marks=marks.get(n, both), id=n) for n in names]
+    params = [pytest.param(n, marks=_marks(n, seldom), id=n) for n in names]
     metafunc.parametrize("client_name", params, scope=scope)
+
+
+def _marks(name: str, seldom: Collection[str]) -> list[pytest.MarkDecorator]:
+    """What a test against this client is."""
+    real = [] if name == "sim" else [pytest.mark.real]
+    return [pytest.mark.e2e, *real, *([pytest.mark.long] if name in seldom else [])]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

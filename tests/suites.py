@@ -72,9 +72,9 @@ def suites(*, long: bool) -> tuple[Suite, ...]:
         Suite("tmux", "tmux", f"tmux and not e2e and not real{rest}"),
         *((Suite("long", "no client", "long and not tmux and not e2e and not real"),) if long else ()),
         Suite("real clients", "Claude Code, claudeless", f"real and not e2e{rest}", needs=CLAUDE),
-        Suite("end to end", "simulator", e2e, client="sim", paths=E2E),
-        Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, client="claudeless", needs=CLAUDELESS, paths=E2E),
-        Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, client="claude", needs=CLAUDE, paths=E2E),
+        Suite("end to end", "simulator", e2e, client="sim", workers=4, paths=E2E),
+        Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, "claudeless", CLAUDELESS, workers=4, paths=E2E),
+        Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, "claude", CLAUDE, workers=3, paths=E2E),
         *(replace(suite, select="long" if long else "") for suite in SCRIPTED),
     )
 

@@ -206,7 +206,7 @@ def kill_clients(crew: Crew, count: int, kills: int, seed: int) -> None:
     assert not too_often, f"seed {seed}: {too_often}"
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 @pytest.mark.parametrize("way", ["mail", "keys"])
 def test_no_message_is_lost_when_clients_are_killed(big: Crew, way: str) -> None:
     bring_up(big, way)

@@ -76,10 +76,13 @@ def declare(crew: Crew) -> None:
     crew.write([kim] if crew.client.plain_only else [crew.client.agent("ana"), kim])
 
 
-def arrives_whole(crew: Crew, handle: str, case: Case) -> None:
-    """The text is sent as a person sends it, arrives once and whole, and the story tells what was changed."""
-    # Some texts can't hold a word that nobody else has; the id does.
-    message_id = crew.send(handle, stdin=case.text.encode())
+def sent(crew: Crew, handle: str, case: Case) -> str:
+    """The id of this text, sent as a person sends it; some texts can't hold a word that nobody else has."""
+    return crew.send(handle, stdin=case.text.encode())
+
+
+def arrives_whole(crew: Crew, handle: str, case: Case, message_id: str) -> None:
+    """The text arrives once and whole, and the story tells what was changed."""
     assert crew.arrives(message_id).rung == ("mail" if handle == "ana" else "keys")
     crew.becomes(handle, "idle")
     expected = case.text if case.arrives is None else case.arrives
@@ -97,14 +100,16 @@ def arrives_whole(crew: Crew, handle: str, case: Case) -> None:
 @pytest.mark.clients("sim", "claude")
 @pytest.mark.parametrize("name", CASES)
 def test_a_text_arrives_once_and_whole(crew: Crew, name: str) -> None:
-    for handle in ("ana", "kim"):
-        arrives_whole(crew, handle, CASES[name])
+    case = CASES[name]
+    ids = {handle: sent(crew, handle, case) for handle in ("ana", "kim")}
+    for handle, message_id in ids.items():
+        arrives_whole(crew, handle, case, message_id)
 
 
 @pytest.mark.clients("claudeless")
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_single_line_arrives_once_and_whole(crew: Crew, name: str) -> None:
-    arrives_whole(crew, "kim", CASES[name])
+    arrives_whole(crew, "kim", CASES[name], sent(crew, "kim", CASES[name]))
 
 
 @pytest.mark.clients("claudeless")

@@ -49,6 +49,7 @@ def test_a_killed_client_leaves_its_story_and_last_screen(crew: Fleet) -> None:
     assert "9" in crew.run("why", "ana").out
 
 
+@pytest.mark.clients(long=("claude",))
 def test_the_other_agents_are_not_touched_by_a_death(crew: Fleet) -> None:
     before = crew.agent("bo")
     healed(crew, "ana", crew.kill("ana"))
@@ -72,6 +73,7 @@ def test_a_client_killed_while_the_supervisor_is_dead_is_healed(crew: Fleet) -> 
     assert healed(crew, "ana", old)["session_id"] == session
 
 
+@pytest.mark.clients(long=("claude",))
 def test_ps_says_what_it_can_know_while_the_supervisor_is_dead(crew: Fleet) -> None:
     pids = crew.pids()
     with crew.without_supervisor():
@@ -82,6 +84,7 @@ def test_ps_says_what_it_can_know_while_the_supervisor_is_dead(crew: Fleet) -> N
     assert crew.pids(crew.all_idle()) == pids
 
 
+@pytest.mark.clients(long=("claude",))
 def test_a_killed_tmux_server_is_told_and_up_brings_the_team_back(crew: Fleet) -> None:
     before = {row["handle"]: row["session_id"] for row in crew.ps()["agents"]}
     crew.kill_tmux()
@@ -112,6 +115,7 @@ def test_restart_keeps_the_session_and_counts_as_planned(crew: Fleet) -> None:
     assert row["restarts"] == 0
 
 
+@pytest.mark.clients(long=("claude",))
 def test_a_stopped_agent_stays_stopped_until_it_is_started(crew: Fleet) -> None:
     session = crew.agent("ana")["session_id"]
     assert crew.run("stop", "ana").code == 0

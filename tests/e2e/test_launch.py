@@ -34,6 +34,7 @@ def test_a_team_of_three_comes_up_idle(fleet: Fleet) -> None:
     assert set(fleet.states(fleet.all_idle()).values()) == {"idle"}
 
 
+@pytest.mark.clients(long=("claude",))
 def test_up_says_who_is_ready(fleet: Fleet) -> None:
     three(fleet)
     out = fleet.up().out
@@ -41,6 +42,7 @@ def test_up_says_who_is_ready(fleet: Fleet) -> None:
     assert "3 ready" in out
 
 
+@pytest.mark.clients(long=("claude",))
 def test_a_second_up_changes_nothing(fleet: Fleet) -> None:
     three(fleet)
     fleet.up()
@@ -97,6 +99,7 @@ def test_the_clients_leave_politely(fleet: Fleet) -> None:
     assert fleet.leftovers() == []
 
 
+@pytest.mark.clients(long=("claude",))
 def test_down_with_purge_removes_the_run_directory_too(fleet: Fleet) -> None:
     three(fleet)
     fleet.up()
@@ -107,6 +110,7 @@ def test_down_with_purge_removes_the_run_directory_too(fleet: Fleet) -> None:
     assert not (fleet.root / ".nbs" / "fleet" / fleet.team).is_symlink()
 
 
+@pytest.mark.clients(long=("claude",))
 def test_down_of_a_team_that_is_not_up_is_fine(fleet: Fleet) -> None:
     three(fleet)
     fleet.up()
@@ -124,6 +128,7 @@ def test_a_team_comes_up_again_after_down_with_the_same_sessions(fleet: Fleet) -
     assert {row["handle"]: row["session_id"] for row in fleet.all_idle()["agents"]} == before
 
 
+@pytest.mark.clients(long=("claude",))
 def test_only_the_named_agents_are_touched(fleet: Fleet) -> None:
     three(fleet)
     assert fleet.up("--only", "ana").code == 0
@@ -132,6 +137,7 @@ def test_only_the_named_agents_are_touched(fleet: Fleet) -> None:
     assert set(states) == {"ana"} or {states["bo"], states["cy"]} == {"stopped"}
 
 
+@pytest.mark.clients(long=("claude",))
 def test_dry_run_writes_nothing(fleet: Fleet) -> None:
     three(fleet)
     dry = fleet.up("--dry-run")
@@ -141,6 +147,7 @@ def test_dry_run_writes_nothing(fleet: Fleet) -> None:
     assert list((fleet.root / ".nbs").iterdir()) == []
 
 
+@pytest.mark.clients(long=("claude",))
 def test_up_as_json_is_json(fleet: Fleet) -> None:
     three(fleet)
     answer = json.loads(fleet.up("--json").out)

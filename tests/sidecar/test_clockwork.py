@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbs_fleet.sidecar import pythia, standup
@@ -38,6 +38,7 @@ def test_none_while_paused_and_none_when_all_are_idle_with_nothing_new() -> None
     assert standup.post(Board(0.0, 0, all_idle=False), EVERY, 0.0, 0.0, now)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_six_sidecars_in_a_virtual_week_post_one_standup_per_interval(seed: int) -> None:
     rand = random.Random(seed)

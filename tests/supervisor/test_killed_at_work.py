@@ -189,7 +189,7 @@ def test_a_standup_is_posted_once_wherever_its_poster_is_killed(said: int) -> No
             assert_one_more(made, made.standups()[:1])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.sampled_from(WAYS), st.integers(0, 12)), max_size=5),
     st.integers(1, 22),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def test_everyone_is_told_of_all_that_is_for_it_and_of_nothing_else(seed: int, s
     play(steps, seed)
 
 
+@pytest.mark.long
 def test_so_it_is_over_two_thousand_messages_and_events() -> None:
     world = play(3800, 4)
     assert world.traffic.made >= 2000
