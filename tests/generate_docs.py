@@ -184,12 +184,14 @@ def drivers() -> str:
     ways = ("ways of messages", *(rungs(d) for d in known))
     return page(
         "Drivers",
-        "A driver knows one client: how it starts, what its screen says, how it is told something. What a client can't "
+        "A driver knows one client: how it starts, what its screen says, how it is told something. `generic` is for "
+        "[any other client](how-to/any-client.md), which the team file describes. What a client can't "
         "do is done another way, or `nbs-fleet` says that it is left out. How to add one: [write a driver](how-to/write-a-driver.md).",
         grid(head, iter([*marks, oldest, newer, ways])),
         "`mail` and `native` are the client's own ways in and need no keys; `hook` hands a message over at a tool call or "
         "when a turn ends; `keys` pastes it into the empty box of an idle client. Each ends only when the client's own "
-        "files or hooks prove that the model was given the message.",
+        "files or hooks prove that the model was given the message; with `generic`, when the screen shows that the input "
+        "was taken.",
         "A client older than its oldest version is refused. One that only lacks what came later works without it.",
     )
 

@@ -128,7 +128,7 @@ def clients(agents: Iterable[Agent], environ: Mapping[str, str]) -> list[Check]:
 
 def _client(agent: Agent, name: str, environ: Mapping[str, str]) -> list[Check]:
     try:
-        driver = registry.get(agent.driver)
+        driver = registry.of(agent)
     except FleetError as error:
         return [Check("bad", name, error.message, error.hint or "")]
     if agent.driver == "sim" and agent.command is None:

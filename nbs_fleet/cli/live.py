@@ -130,7 +130,7 @@ def _mail(plan: Plan) -> Verdict:
 def _ended(plan: Plan) -> bool:
     """Whether the turn that the mail began is over: the agent was given nothing else to do."""
     agent = plan.find(HANDLE)
-    driver = registry.get(agent.agent.driver if agent else "claude")
+    driver = registry.of(agent.agent) if agent else registry.get("claude")
     return driver.read_transcript(*edges(_transcript(plan))).finished > 0
 
 
@@ -139,7 +139,7 @@ def _transcript(plan: Plan) -> str:
     if agent is None or record is None or record.session_id is None:
         return ""
     facts = gather(plan, agent, session_id=record.session_id, resume=True, has_prompt=False)
-    return registry.get(agent.agent.driver).places(facts).transcript or ""
+    return registry.of(agent.agent).places(facts).transcript or ""
 
 
 def said(transcript: str, word: str) -> bool:

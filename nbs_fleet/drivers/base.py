@@ -54,6 +54,8 @@ class Capabilities(Struct, frozen=True):
     """Its hooks tell of each turn's begin and end, and sooner than its screen does."""
     paste: bool = True
     """It knows bracketed paste; else one line at a time is typed."""
+    prompt: bool = True
+    """It takes its first prompt with its start; else it is typed like a message."""
     stash: bool = False
     """Ctrl+S puts a draft aside, and the client gives it back after the next submit."""
 
@@ -242,6 +244,10 @@ class Driver(Protocol):
     """A tmux format whose change means "look at the screen", for clients without state file; else None."""
     env_keys: tuple[str, ...]
     """Variables (or PREFIX_*) of the caller that this client needs even in a clean environment."""
+
+    def fitted(self, agent: Agent) -> Driver:
+        """The driver as it is for this agent: itself, unless the team file describes the client."""
+        ...
 
     def parse_version(self, output: str) -> str | None:
         """The version in the output of `program --version`, or None."""

@@ -117,7 +117,7 @@ class Claudeless(Plain):
     )
     min_version: tuple[int, ...] | None = (0, 2, 0)
     dialect: Dialect | None = claude_hooks.CLAUDELESS
-    submit: Submit = Submit(gap=0.0)
+    submit: Submit = Submit(gap=0.0, ascii=True)
     stop_signals: tuple[str, ...] = ("TERM",)
     start_seconds: float = 5.0
     flicker: str | None = (

@@ -11,6 +11,7 @@ from nbs_fleet.drivers.base import (
     PROMPT,
     Capabilities,
     Dialog,
+    Driver,
     Facts,
     HookNews,
     Launch,
@@ -26,7 +27,7 @@ from nbs_fleet.drivers.dialect import Dialect, policy_file
 from nbs_fleet.drivers.recipes import Inbox, Submit
 from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.model import AgentState, ExitKind
-from nbs_fleet.spec.team import Dialogs
+from nbs_fleet.spec.team import Agent, Dialogs
 
 BYPASS = "bypassPermissions"
 """The permission mode of the team file that lets a client do everything without asking, whatever its own word."""
@@ -64,6 +65,10 @@ class Plain:
     """What it prints when it ends before it has drawn anything."""
     session_marks: tuple[str, ...] = ()
     """Variables by which this client tells that it runs inside another one of its kind."""
+
+    def fitted(self, agent: Agent) -> Driver:
+        del agent
+        return self
 
     def parse_version(self, output: str) -> str | None:
         found = re.search(self.version_pattern, output)

@@ -20,6 +20,10 @@ class Submit(Struct, frozen=True):
 
     gap: float = 0.3
     placeholder: str | None = None
+    ascii: bool = False
+    """Its input box takes nothing else, so other characters become `?`."""
+    emptied: bool = False
+    """Nothing but the screen tells that a text arrived: our text stood in the input, and is gone after Enter."""
     echo: bool = True
     """The driver's `read_screen` tells what is in the box, as `draft`; without that Enter is pressed unseen."""
 

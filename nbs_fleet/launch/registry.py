@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nbs_fleet.drivers.base import Driver
 from nbs_fleet.errors import MissingError, UnknownNameError
+from nbs_fleet.spec.team import Agent
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -19,6 +20,7 @@ _OWN: dict[str, str] = {
     "claudeless": "nbs_fleet.drivers.claudeless:Claudeless",
     "codex": "nbs_fleet.drivers.codex:Codex",
     "copilot": "nbs_fleet.drivers.copilot:Copilot",
+    "generic": "nbs_fleet.drivers.generic:Generic",
     "qwen": "nbs_fleet.drivers.qwen:Qwen",
     "sim": "nbs_fleet.drivers.sim:Sim",
 }
@@ -50,6 +52,11 @@ def get(name: str) -> Driver:
             f"driver {name!r} ({place}) can't be loaded: {error}", hint="reinstall its package"
         ) from error
     return driver
+
+
+def of(agent: Agent) -> Driver:
+    """The driver of an agent, fitted to it; errors as `get`."""
+    return get(agent.driver).fitted(agent)
 
 
 @cache

@@ -120,7 +120,7 @@ def _questions(
     """One question per driver and file."""
     found: dict[tuple[str, str], Question] = {}
     for agent in agents:
-        driver = registry.get(agent.driver)
+        driver = registry.of(agent)
         program = agent.command[0] if agent.command else driver.program
         if driver.min_version is None or os.path.basename(program) != driver.program:
             continue

@@ -11,7 +11,7 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.spec.team import Agent, Budget, Chat, Layout, Notification, Pythia, Standup
 
 SAME_SESSION = (
-    *("driver", "command", "args", "model", "permission_mode", "permissions", "dir"),
+    *("driver", "command", "client", "args", "model", "permission_mode", "permissions", "dir"),
     *("environment", "env", "env_pass", "env_file", "settings", "skills"),
 )
 """Keys of the team file whose change restarts an agent in the session it has."""

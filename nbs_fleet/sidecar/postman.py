@@ -192,7 +192,10 @@ class Postman:
         """What this client is given, and remarks on what was changed for it."""
         if self._driver.capabilities.paste:
             return wording.for_keys(message.spoken())
-        line, remarks = wording.plain_line(message.spoken())
+        if self._driver.submit.ascii:
+            line, remarks = wording.plain_line(message.spoken())
+        else:
+            line, remarks = wording.one_line(message.spoken()), ()
         typed, more = wording.for_keys(line)
         return typed, (*remarks, *more)
 
@@ -222,10 +225,20 @@ class Postman:
         await self._submit(message)
         if action.interrupt:
             await self._keys.press("Escape")
-        # A command carries no id that could come back: that the client took it is all there is to see.
-        if message.kind is MessageKind.COMMAND and await self._sees(lambda r: not r.draft):
+        if await self._empties(message):
             return "taken"
         return "sent"
+
+    async def _empties(self, message: Message) -> bool:
+        """Whether the client took a text that only the screen can tell of.
+
+        A command carries no id that could come back; some clients have neither files nor hooks that could bring one.
+        """
+        if message.kind is MessageKind.COMMAND:
+            return await self._sees(lambda r: not r.draft)
+        # It was idle when the text was put in: a question that stands there now is what came of it.
+        shown = (AgentState.IDLE, AgentState.BUSY, AgentState.BLOCKED)
+        return self._driver.submit.emptied and await self._sees(lambda r: not r.draft and r.state in shown)
 
     async def _submit(self, message: Message) -> None:
         await self._keys.press("Enter")
@@ -263,7 +276,11 @@ class Postman:
                 reading = await self._keys.read()
                 if reading.blocked is BlockedKind.DRAFT and self._is_ours(message, reading.draft):
                     await self._keys.press("Enter")
-                elif message.kind is MessageKind.COMMAND and reading.state is AgentState.IDLE and not reading.draft:
+                elif (
+                    (message.kind is MessageKind.COMMAND or self._driver.submit.emptied)
+                    and reading.state is AgentState.IDLE
+                    and not reading.draft
+                ):
                     return delivery.Typed(message_id, "taken")
             except FleetError as error:
                 self._tell("key refused", id=message_id, error=error.message)

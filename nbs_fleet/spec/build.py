@@ -24,6 +24,7 @@ PYTHIA_EVERY = 20
 
 _AS_WRITTEN = (
     "command",
+    "client",
     "args",
     "model",
     "permission_mode",

@@ -162,6 +162,22 @@ def _quiet(value: str) -> str:
     return str(value)
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise fault(
+            f"{quoted(written(value))} is no regular expression: {error}; mend it or escape its signs"
+        ) from None
+    return _filled(str(value))
+
+
+def _key_name(value: str) -> str:
+    if not re.fullmatch(r"(([CMS]-)*([!-~]|[A-Z][A-Za-z]*[0-9]{0,2}))", value):
+        raise fault(f"{quoted(written(value))} is no key; write y, Enter, Escape, Down or C-c")
+    return str(value)
+
+
 def _url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s/]+\S*", value):
         raise fault(f"{quoted(written(value))} is not an address; write https://host/path")
@@ -217,6 +233,8 @@ RoleName = Annotated[str, AfterValidator(_named(PLAIN_NAME, "role name", _PLAIN_
 Quiet = Annotated[
     str, _when_text(_quiet), WithJsonSchema({"type": "string", "pattern": "^[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}$"})
 ]
+Pattern = Annotated[str, _when_text(_pattern), WithJsonSchema(_TEXT_SCHEMA)]
+KeyName = Annotated[str, BeforeValidator(_as_text), _when_text(_key_name), _LOOSE]
 Url = Annotated[str, _when_text(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 
 

@@ -16,10 +16,12 @@ from nbs_fleet.spec.schema import CommonFile, RoleFile
 from nbs_fleet.spec.text import flow
 
 DEFAULT_DRIVER = "claude"
+GENERIC = "generic"
+"""The driver that a team file itself describes the client for."""
 
 _TEAM_KEYS = frozenset(CommonFile.model_fields)
 _ROLE_KEYS = frozenset(RoleFile.model_fields)
-_OF_A_DRIVER = ("command", "args", "model", "permission_mode")
+_OF_A_DRIVER = ("command", "client", "args", "model", "permission_mode")
 _TAKES_SETTINGS = ("claude", "claudeless", "sim")
 """Drivers that give their client a settings file."""
 _MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
@@ -47,7 +49,7 @@ class Effective(Struct, frozen=True):
 def effective(tree: Map, entry: Entry, names: Names, defaults: Defaults, override: str | None) -> Effective:
     """Lay the agent over its role over the team over the environment.
 
-    With an `override` of the driver, what belongs to another driver's program is dropped: command, args and model.
+    With an `override` of the driver, what belongs to another driver's program is dropped: command, args, model and what its client looks like.
     """
     sidecar: dict[str, Node] = {"sidecar": defaults.sidecar} if defaults.sidecar.items else {}
     layers = [
@@ -64,7 +66,7 @@ def effective(tree: Map, entry: Entry, names: Names, defaults: Defaults, overrid
     found = Effective(node, tuple(layers))
     if override is None or found.driver == override:
         return found
-    keep = frozenset(node.items) - {"command", "args", "model"}
+    keep = frozenset(node.items) - {"command", "client", "args", "model"}
     return Effective(only(node, keep), found.layers)
 
 
@@ -125,6 +127,26 @@ def check_agents(tree: Map, names: Names, override: str | None, problems: Proble
         driver = override or text_of(section.get("driver")) or team
         if driver in _TAKES_SETTINGS and isinstance(args, Seq):
             _warn_of_settings(args, (*path, "args"), problems)
+
+
+def check_described(tree: Map, names: Names, defaults: Defaults, override: str | None, problems: Problems) -> None:
+    """An agent of the generic driver needs a command and a description of its client; others have no use for one."""
+    for entry in names.entries:
+        found = effective(tree, entry, names, defaults, override)
+        if (override or found.driver) == GENERIC:
+            client = found.node.items.get("client")
+            for at, key, example in (
+                (found.node, "command", "aider"),
+                (found.node, "client", "{ready: '^> '}"),
+                (client, "ready", "'^> '"),
+            ):
+                if isinstance(at, Map) and key not in at.items:
+                    path = (*entry.path, *(("client",) if at is client else ()), key)
+                    text = f"is missing with driver: {GENERIC}; write {key}: {example}"
+                    problems.add(entry.node.mark, path, text)
+        elif override is None and "client" in entry.node.items:
+            text = f"only driver: {GENERIC} has a use for it; its driver is {found.driver}"
+            problems.warn(entry.node.keys["client"], (*entry.path, "client"), text)
 
 
 def _warn_of_settings(args: Seq, path: Path, problems: Problems) -> None:

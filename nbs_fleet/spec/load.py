@@ -9,7 +9,7 @@ from nbs_fleet.spec.build import Context, build
 from nbs_fleet.spec.envfile import looks_secret
 from nbs_fleet.spec.environment import defaults
 from nbs_fleet.spec.include import read_files
-from nbs_fleet.spec.inherit import check_agents
+from nbs_fleet.spec.inherit import check_agents, check_described
 from nbs_fleet.spec.loaded import Loaded
 from nbs_fleet.spec.names import check_names, names_of
 from nbs_fleet.spec.places import check_places, root_of
@@ -48,8 +48,10 @@ def load_team(
     root = root_of(tree, read.main)
     check_names(tree, names, None if driver is not None else known_drivers, problems)
     check_places(tree, names, root, problems)
+    around = defaults(environ, problems)
+    check_described(tree, names, around, driver, problems)
     problems.check()
     check_agents(tree, names, driver, problems)
-    team, origins = build(Context(tree, read.main, names, root, defaults(environ, problems), driver))
+    team, origins = build(Context(tree, read.main, names, root, around, driver))
     secrets = {value for name, value in read.used.items() if looks_secret(name) and len(value) >= SECRET_LENGTH}
     return Loaded(team, read.source, read.files, origins, problems.warnings(), tuple(sorted(secrets)))

@@ -28,6 +28,7 @@ from nbs_fleet.spec.fields import (
     name_or,
     word_or,
 )
+from nbs_fleet.spec.schema_client import ClientFile
 from nbs_fleet.spec.schema_limits import BudgetFile, ContextFile, NotificationFile
 from nbs_fleet.spec.section import Strict, key
 
@@ -172,6 +173,9 @@ class CommonFile(Strict):
         change=RESTART,
         default="the driver's",
         example="claude",
+    )
+    client: ClientFile | None = key(
+        "What a client of `driver: generic` looks like", change=RESTART, default="none", example={"ready": "^> "}
     )
     args: list[Argument] | None = key("More arguments", change=RESTART, default="none", example=["--verbose"])
     model: Text | None = key("Model", change=RESTART, default="the client's", example="opus")

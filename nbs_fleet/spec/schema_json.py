@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from nbs_fleet.spec.explain import file_schema
 from nbs_fleet.spec.schema import AgentFile, CommonFile, RoleFile, TeamFile
-from nbs_fleet.spec.team import Agent, Budget, Layout, Recovery, SidecarSettings, Team
+from nbs_fleet.spec.team import Agent, Budget, Client, Layout, Recovery, SidecarSettings, Team
 from nbs_fleet.spec.text import flow
 from nbs_fleet.spec.units import PATTERN, duration
 
@@ -195,6 +195,7 @@ def _defaults() -> dict[str, str]:
         (SidecarSettings, "sidecar."),
         (Layout, "layout."),
         (Budget, "budget."),
+        (Client, "client."),
     ):
         _collect(struct, prefix, found)
     for key in ("on_idle", "on_dead", "on_error", "on_prompt"):

@@ -142,6 +142,26 @@ class Notification(Struct, frozen=True):
     quiet: str | None = None
 
 
+class Client(Struct, frozen=True):
+    """What a client without a driver of its own looks like; patterns for one row, `submit_gap` in seconds.
+
+    `ready` matches what stands before the input. `prompt_args` None: the first prompt is typed, like a message.
+    """
+
+    ready: str
+    busy: str | None = None
+    blocked: dict[str, str] = field(default_factory=dict)
+    otherwise: Literal["unknown", "busy"] = "unknown"
+    placeholder: str | None = None
+    rows: int = 1
+    submit_gap: float = 0.3
+    prompt_args: tuple[str, ...] | None = None
+    model_args: tuple[str, ...] = ("--model",)
+    auto_approve: tuple[str, ...] = ()
+    yes_keys: tuple[str, ...] = ()
+    no_keys: tuple[str, ...] = ()
+
+
 class Agent(Struct, frozen=True):
     """One agent after expansion. `base` is the handle in the file (`bo` of `bo-2`)."""
 
@@ -151,6 +171,7 @@ class Agent(Struct, frozen=True):
     driver: str
     dir: str
     command: tuple[str, ...] | None = None
+    client: Client | None = None
     args: tuple[str, ...] = ()
     model: str | None = None
     permission_mode: str | None = None

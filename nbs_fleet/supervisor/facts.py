@@ -55,7 +55,8 @@ def choose_session(driver: Driver, plan: Plan, agent: AgentPlan, record: AgentRe
             if driver.read_transcript(head, tail).prompts:
                 return facts
     new = str(uuid.uuid4())
-    return gather(plan, agent, session_id=new, resume=False, has_prompt=agent.prompt is not None)
+    prompted = agent.prompt is not None and driver.capabilities.prompt
+    return gather(plan, agent, session_id=new, resume=False, has_prompt=prompted)
 
 
 def with_message(facts: Facts) -> Facts:

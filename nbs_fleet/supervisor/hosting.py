@@ -113,9 +113,7 @@ class Sidecars:
 
         async def run() -> None:
             nonlocal first
-            watching = watching_of(
-                agent, registry.get(agent.agent.driver), prompted, plan.versions.get(agent.agent.driver)
-            )
+            watching = watching_of(agent, registry.of(agent.agent), prompted, plan.versions.get(agent.agent.driver))
             # After a fault the record is old news.
             mind = first_mind(watching, record, adopted=adopted and first)
             first = False
@@ -137,7 +135,7 @@ class Sidecars:
         if record.proc is None or record.pane is None:
             raise ValueError("nothing runs to be watched")
         handle = agent.agent.handle
-        driver = registry.get(agent.agent.driver)
+        driver = registry.of(agent.agent)
         prompted = mind.watching.expects_prompt
         facts = gather(plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted)
         story = self._story(handle)
@@ -219,4 +217,4 @@ def watching_of(agent: AgentPlan, driver: Driver, prompted: bool, version: str |
         enabled=nbs.notices,
         fail_threshold=nbs.notify_fail_threshold,
     )
-    return Watching(can, expects_prompt=prompted, means=means, rules=rules, notices=notices)
+    return Watching(can, expects_prompt=prompted and can.prompt, means=means, rules=rules, notices=notices)

@@ -53,7 +53,7 @@ class Meters:
 
     async def measure(self, plan: Plan, agent: AgentPlan, record: AgentRecord) -> Metered | None:
         """What this agent has used in the session it is in; None if its client's files tell nothing of it."""
-        driver = registry.get(agent.agent.driver)
+        driver = registry.of(agent.agent)
         session = record.session_id
         if session is None:
             return None

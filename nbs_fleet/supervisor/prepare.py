@@ -62,8 +62,7 @@ def prepare(
     paths = rundir.run_paths(loaded.team.root, loaded.team.name, environ)
     files = {a.handle: envfile.read(a.env_file) if a.env_file else {} for a in loaded.team.agents}
     environments = {
-        a.handle: agent_environment(a, environ, registry.get(a.driver).env_keys, files[a.handle])
-        for a in loaded.team.agents
+        a.handle: agent_environment(a, environ, registry.of(a).env_keys, files[a.handle]) for a in loaded.team.agents
     }
     home = rundir.state_home(environ)
     cache = home if remember and os.path.isdir(home) else None

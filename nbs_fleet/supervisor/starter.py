@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import time
 
 import msgspec
@@ -15,9 +16,10 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import deployment, processes, registry, skills
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.layout import PaneWanted, start_lines
+from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
-from nbs_fleet.model import Exit, ExitKind
+from nbs_fleet.model import PERSON, Exit, ExitKind, Message, MessageKind
 from nbs_fleet.nbs import presence
 from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.plan.script import launch_script
@@ -29,6 +31,7 @@ from nbs_fleet.supervisor.fleet import Launched, StartOne
 from nbs_fleet.supervisor.story import Story
 
 RESUME_FILE = "resume.md"
+PROMPT_TYPE = "prompt"
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -67,7 +70,7 @@ class Starter:
         paths = self.plan.paths
         handle = agent.agent.handle
         record = store.read_record(paths, handle) or AgentRecord(handle)
-        driver = registry.get(agent.agent.driver)
+        driver = registry.of(agent.agent)
         facts = choose_session(driver, self.plan, agent, record, fresh=one.fresh)
         message = f"[nbs-fleet] You were restarted ({one.cause}). Go on with what you were doing." if one.cause else ""
         if facts.resume and message:
@@ -75,6 +78,8 @@ class Starter:
         _guard(driver, facts)
         presence.refuse_foreign(self.plan.root, handle)
         self._write(agent, driver, facts, message)
+        if agent.prompt is not None and not (driver.capabilities.prompt or facts.resume):
+            queue_prompt(Mailbox(paths.agent(handle)), handle, agent.prompt, time.time())
         sessions = record.sessions
         if record.session_id and record.session_id != facts.session_id:
             sessions = (*(s for s in sessions if s != record.session_id), record.session_id)[-20:]
@@ -157,11 +162,19 @@ class Starter:
         )
 
     def _end_of(self, ready: Ready, pane: Pane) -> Exit:
-        driver = registry.get(ready.plan.agent.driver)
+        driver = registry.of(ready.plan.agent)
         dead = settled_pane(self.tmux, pane.id) or pane
         rows = self.tmux.capture(pane.id, history=200)
         store.keep_capture(self.plan.paths, ready.plan.agent.handle, time.time(), tuple(rows))
         return read_end(driver, dead, tuple(rows), time.time())
+
+
+def queue_prompt(box: Mailbox, handle: str, text: str, now: float) -> None:
+    """The first prompt of a client that takes none with its start; one that still waits is not doubled."""
+    if any((p.message.type, p.message.text) == (PROMPT_TYPE, text) for p in box.waiting()):
+        return
+    identity = new_id(MessageKind.DIRECTIVE, now, secrets.randbits(64))
+    box.accept(Message(identity, handle, PERSON, text, now, type=PROMPT_TYPE))
 
 
 def forget_signals(paths: AgentPaths) -> None:
@@ -173,7 +186,7 @@ def forget_signals(paths: AgentPaths) -> None:
 
 def refresh_files(plan: Plan, agent: AgentPlan, record: AgentRecord) -> None:
     """Write settings and policies of a running agent anew; clients read them again by themselves."""
-    driver = registry.get(agent.agent.driver)
+    driver = registry.of(agent.agent)
     facts = gather(plan, agent, session_id=record.session_id or "", resume=True, has_prompt=False)
     settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
     for path, text in ({facts.settings_path: settings} | driver.launch(facts).files).items():

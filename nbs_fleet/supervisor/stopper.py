@@ -29,7 +29,7 @@ async def stop(
     survivors: tuple[int, ...] = ()
     if record.proc is not None:
         agent = plan.find(handle)
-        signals = registry.get(agent.agent.driver).stop_signals if agent else ("TERM",)
+        signals = registry.of(agent.agent).stop_signals if agent else ("TERM",)
         ended = await processes.end((record.proc,), signals, timeout)
         # What left the tree for good (a session of its own, and a parent that ended) still carries our mark.
         strays = processes.in_run(plan.paths.run, handle=handle)
@@ -56,7 +56,7 @@ async def bury(plan: Plan, record: AgentRecord, panes: Panes, *, ours: bool = Fa
         return Exit(ExitKind.STOPPED if ours else without_pane(record.proc, await _server(panes)), now)
     store.keep_capture(plan.paths, record.handle, now, rows)
     agent = plan.find(record.handle)
-    driver = registry.get(agent.agent.driver if agent else "claude")
+    driver = registry.of(agent.agent) if agent else registry.get("claude")
     return read_end(driver, pane, rows, now, ours=ours)
 
 

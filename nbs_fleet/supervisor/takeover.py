@@ -55,4 +55,4 @@ def end_of(plan: Plan, record: AgentRecord, pane: Pane | None, tmux: Tmux) -> Ex
         rows = ()
     store.keep_capture(plan.paths, record.handle, now, rows)
     agent = plan.find(record.handle)
-    return read_end(registry.get(agent.agent.driver if agent else "claude"), pane, rows, now)
+    return read_end(registry.of(agent.agent) if agent else registry.get("claude"), pane, rows, now)

@@ -26,8 +26,8 @@ from nbs_fleet.spec.team import Dialogs
 from tests.drivers import others_table
 from tests.drivers.support import HERE, captured, cases, rows, screen, words
 
-AIDER = Patterns(ready=r"^>$", busy=".", blocked={BlockedKind.QUESTION: r"\(Y\)es/\(N\)o"})
-AMP = Patterns(ready=r"^>$", blocked={BlockedKind.LOGIN: r"log in to Amp\?"})
+AIDER = Patterns(ready="^> ", otherwise=AgentState.BUSY, blocked={BlockedKind.QUESTION: r"\(Y\)es/\(N\)o"})
+AMP = Patterns(ready="^> ", blocked={BlockedKind.LOGIN: r"log in to Amp\?"})
 READERS: dict[str, Callable[[Screen], Reading]] = {
     "codex": codex_screen.read_screen,
     "copilot": copilot_screen.read_screen,

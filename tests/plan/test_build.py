@@ -14,6 +14,7 @@ from nbs_fleet.plan.build import build, digest, digests
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import FRESH_SESSION, SAME_SESSION, Plan
 from nbs_fleet.spec.team import (
+    Client,
     Agent,
     Backoff,
     Budget,
@@ -82,6 +83,7 @@ def test_the_plan_survives_being_written_as_json() -> None:
 CHANGES: dict[str, dict[str, Any]] = {
     "driver": {"driver": "sim"},
     "command": {"command": ("claude", "x")},
+    "client": {"client": Client("^> ")},
     "args": {"args": ("--x",)},
     "model": {"model": "opus"},
     "permission_mode": {"permission_mode": "plan"},
