@@ -32,6 +32,7 @@ Ability = Literal[
     "native_inbox",
     "permission_hook",
     "queues_input",
+    "prompt",
     "turn_hooks",
     "paste",
     "stash",

@@ -14,10 +14,10 @@ from nbs_fleet.plan.build import build, digest, digests
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import FRESH_SESSION, SAME_SESSION, Plan
 from nbs_fleet.spec.team import (
-    Client,
     Agent,
     Backoff,
     Budget,
+    Client,
     Dialogs,
     Layout,
     Recovery,

@@ -48,8 +48,10 @@ def test_another_driver_for_a_rehearsal_leaves_the_description_out(tmp_path: Pat
 CASES: dict[str, tuple[str, *tuple[str, ...]]] = {
     "a pattern that is none": (
         T + A % "{ready: '(', busy: x}",
-        '3:73: agents[0].client.ready: "(" is no regular expression: missing ), unterminated subpattern at position 0; '
-        "mend it or escape its signs",
+        (
+            '3:73: agents[0].client.ready: "(" is no regular expression: missing ), unterminated subpattern at position 0; '
+            "mend it or escape its signs"
+        ),
     ),
     "no pattern for ready": (
         T + A % "{busy: x}",
