@@ -20,7 +20,7 @@ def read_transcript(head: str, tail: str) -> Turns:
     for line in lines:
         entry = _event(line)
         kind = entry.get("type")
-        if kind == "user_message":
+        if kind == "user_message" or (kind == "item_completed" and _is_prompt(entry.get("item"))):
             prompts += 1
         elif kind == "task_started":
             reading = Reading(AgentState.BUSY)
@@ -30,6 +30,11 @@ def read_transcript(head: str, tail: str) -> Turns:
             said = entry.get("last_agent_message")
             last_text = said if isinstance(said, str) else last_text
     return Turns(prompts=prompts, finished=finished, reading=reading, last_text=last_text)
+
+
+def _is_prompt(item: object) -> bool:
+    """Whether a finished item is a user's message: since 0.171 that is all that is kept of it (measured)."""
+    return isinstance(item, dict) and item.get("type") == "UserMessage"
 
 
 def spoken(entry: dict[str, Any]) -> tuple[str, ...]:

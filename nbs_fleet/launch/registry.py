@@ -20,6 +20,7 @@ _OWN: dict[str, str] = {
     "claudeless": "nbs_fleet.drivers.claudeless:Claudeless",
     "codex": "nbs_fleet.drivers.codex:Codex",
     "copilot": "nbs_fleet.drivers.copilot:Copilot",
+    "gemini": "nbs_fleet.drivers.gemini:Gemini",
     "generic": "nbs_fleet.drivers.generic:Generic",
     "qwen": "nbs_fleet.drivers.qwen:Qwen",
     "sim": "nbs_fleet.drivers.sim:Sim",

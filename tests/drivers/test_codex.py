@@ -17,7 +17,7 @@ from nbs_fleet.drivers.recipes import TEXT, Command
 from nbs_fleet.drivers.toml_text import inline, overrides
 from nbs_fleet.model import AgentState, ExitKind
 from nbs_fleet.spec.team import Dialogs
-from tests.drivers.support import SESSION, make_facts
+from tests.drivers.support import SESSION, make_facts, transcript
 
 VALUES = st.recursive(
     st.text(st.characters(codec="utf-8")) | st.booleans() | st.integers(-(2**63), 2**63 - 1),
@@ -137,6 +137,13 @@ def test_a_rollout_tells_of_turns_and_proves_only_what_was_said_to_the_model() -
     assert (turns.prompts, turns.finished, turns.last_text, turns.reading.state) == (1, 1, "bye", AgentState.IDLE)
     assert Codex().read_transcript(text, "\n".join(lines[:-1])).prompts == 1
     assert Codex().proofs(text) == ("d-1-a", "d-2-a")
+
+
+def test_a_session_file_as_the_client_wrote_it_tells_its_prompt_turn_and_words() -> None:
+    text = transcript("others/codex_turns")
+    turns = Codex().read_transcript(text, text)
+    assert (turns.prompts, turns.finished, turns.last_text, turns.reading.state) == (1, 1, "done", AgentState.IDLE)
+    assert Codex().read_transcript("", text).prompts == 1
 
 
 def test_its_last_words_say_why_it_ended() -> None:

@@ -114,9 +114,32 @@ def qwen(folder: Path, api: OtherApi) -> Other:
     return Other("qwen", home, folder.parent, environment, path, scripted=api, exempt=exempt)
 
 
+def gemini(folder: Path, api: OtherApi) -> Other:
+    """Gemini CLI: a key and an address by environment; a private home with the way to log in."""
+    home = folder / "gemini-home"
+    (home / ".gemini").mkdir(parents=True, exist_ok=True)
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": False},
+        "model": {"disableLoopDetection": True},
+    }
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    environment = {
+        "GEMINI_CLI_HOME": str(home),
+        "GEMINI_API_KEY": "dummy",
+        "GOOGLE_GEMINI_BASE_URL": api.url(WHO),
+        "COLORTERM": "truecolor",
+    }
+    no_hooks = "it takes hooks for one start only from files that belong to root"
+    exempt = dict.fromkeys(("context at a tool", "stop block", "permission hook"), no_hooks)
+    path = (str(install.GEMINI.executable.parent),)
+    return Other("gemini", home, folder.parent, environment, path, scripted=api, exempt=exempt)
+
+
 MAKERS = {
     "codex": (codex, install.CODEX),
     "copilot": (copilot, install.COPILOT),
+    "gemini": (gemini, install.GEMINI),
     "qwen": (qwen, install.QWEN),
 }
 """Each client: how it is set up, and what must be installed."""
