@@ -18,6 +18,9 @@ COMMAND_LAG = 0.5
 SUBMIT_SECONDS = 3.0
 """How long a client may take to show that it works on what it was given: more than a second's flicker and a look."""
 
+NATIVE_SECONDS = 8.0
+"""The same for what lies in its own inbox (Codex 0.171.0 looks there each few seconds: 1.2 to 4.2 s, measured)."""
+
 HOOK_LEAD = 2.0
 """Seconds by which a hook may be older than the state file it explains: they are written side by side."""
 
@@ -118,7 +121,8 @@ def submitted(mind: Mind, now: Moment) -> float | None:
 
     None: it was given none, or has shown something since, or had its time to.
     """
-    ends = [p.since + SUBMIT_SECONDS for p in mind.post.parcels if _under_way(p) and not _shown(mind, p.since, now)]
+    parcels = (p for p in mind.post.parcels if _under_way(p) and not _shown(mind, p.since, now))
+    ends = [p.since + (NATIVE_SECONDS if p.via == "native" and not p.heard else SUBMIT_SECONDS) for p in parcels]
     news = mind.hook
     if news is not None and news.event == "UserPromptSubmit" and (mind.file is None or _told(mind) < mind.hook_at):
         ends.append(now.mono + mind.hook_at + HOOK_LEAD - now.wall)

@@ -123,10 +123,14 @@ def test_messages_to_a_busy_agent_arrive_once_each_and_in_order(fleet: Fleet, ot
 @pytest.mark.behaviour("context at a tool")
 def test_a_directive_is_handed_over_at_a_tool_call_while_the_turn_runs(fleet: Fleet, other: Other) -> None:
     up(fleet, other, prompt_text="[[say ready]]")
-    send(fleet, "[[bash sleep 5]] [[bash sleep 1]] [[say done]]")
-    becomes(fleet, "busy")
-    fleet.until(lambda: len(other.model_api.turns()) >= 2, within=WITHIN, what="the tool call was asked for")
-    record = delivered(fleet, send(fleet, "look here"))
+    running, gate = fleet.root / "running", fleet.root / "gate"
+    waits = f"touch {running}; until [ -e {gate} ]; do sleep 0.2; done"
+    send(fleet, f"[[bash {waits}]] [[bash sleep 1]] [[say done]]")
+    fleet.until(running.exists, within=WITHIN, what="the tool runs")
+    message = send(fleet, "look here")
+    fleet.until(lambda: bool(fleet.told("ana", "message put out for a hook")), within=WITHIN, what="it is put out")
+    gate.touch()
+    record = delivered(fleet, message)
     assert record["rung"] == "hook"
     becomes(fleet, "idle")
     assert other.count("look here") == 1
@@ -144,18 +148,30 @@ def test_a_permission_is_answered_by_policy_without_a_dialog(
     fleet: Fleet, other: Other, wish: str, *, done: bool
 ) -> None:
     dialogs = {"trust": "accept", "permission": wish}
-    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs)
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs, **other.asking)
     mark = fleet.root.parent / "outside"
-    send(fleet, f"[[bash touch {mark}]] [[say done]]")
-    becomes(fleet, "busy")
-    becomes(fleet, "idle")
+    delivered(fleet, send(fleet, f"[[bash touch {mark}]] [[say done]]"))
+    asked = fleet.told("ana", "message delivered")[-1]["at"]
+    fleet.until(lambda: ended(fleet, asked), within=WITHIN, what="the turn is over")
     assert mark.exists() == done
+    assert hooked(fleet, "allow" if done else "deny")
     assert not [r for r in fleet.story("ana") if r.get("state") == "blocked"]
+
+
+def ended(fleet: Fleet, since: float) -> bool:
+    """Whether the agent has become idle after that wall second."""
+    return any(r["state"] == "idle" and r["at"] > since for r in fleet.told("ana", "state"))
+
+
+def hooked(fleet: Fleet, answer: str) -> bool:
+    """Whether a hook gave this answer to the client."""
+    news = (r.get("event", {}).get("news") for r in fleet.story("ana") if isinstance(r.get("event"), dict))
+    return any(one["answer"] == answer for one in news if one)
 
 
 @pytest.mark.behaviour("permission dialog")
 def test_a_permission_that_is_asked_blocks_and_a_person_may_approve(fleet: Fleet, other: Other) -> None:
-    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None)
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, **other.asking)
     mark = fleet.root.parent / "outside"
     send(fleet, f"[[bash touch {mark}]] [[say done]]")
     row = becomes(fleet, "blocked")
@@ -191,6 +207,19 @@ def test_what_was_given_to_a_client_that_dies_is_not_lost(fleet: Fleet, other: O
     delivered(fleet, waiting)
     becomes(fleet, "idle")
     assert other.count("must not be lost") == 1
+
+
+@pytest.mark.behaviour("native inbox")
+def test_what_lies_in_the_inbox_of_a_client_that_dies_arrives_once(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    waiting = send(fleet, "only this once")
+    given = "message given to the client's inbox"
+    fleet.until(lambda: bool(fleet.told("ana", given)), within=WITHIN, what="it is given to the client")
+    fleet.kill("ana", signal.SIGKILL)
+    delivered(fleet, waiting)
+    delivered(fleet, send(fleet, "[[say last]]"))
+    becomes(fleet, "idle")
+    assert other.count("only this once") == 1
 
 
 def test_the_supervisors_death_doubles_and_loses_nothing(fleet: Fleet, other: Other) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from nbs_fleet.drivers.base import Reading
+from nbs_fleet.drivers.base import Driver, Reading
 from nbs_fleet.drivers.claude import Claude
+from nbs_fleet.drivers.generic import Generic
 from nbs_fleet.errors import TmuxError
 from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind, Outcome
 from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.sidecar import delivery
 from nbs_fleet.sidecar.postman import Postman
+from nbs_fleet.spec.team import Client as Described
 
 IDLE = Reading(AgentState.IDLE)
 BUSY = Reading(AgentState.BUSY)
@@ -80,7 +82,7 @@ class Client:
 class Office:
     """A postman with everything it needs."""
 
-    def __init__(self, tmp_path: Path, client: Client) -> None:
+    def __init__(self, tmp_path: Path, client: Client, driver: Driver | None = None) -> None:
         agent = tmp_path / "ana"
         self.paths = AgentPaths(str(agent), str(tmp_path / "ana.env"))
         for folder in self.paths.folders:
@@ -91,7 +93,7 @@ class Office:
         self.story: list[tuple[str, dict[str, Any]]] = []
         self.postman = Postman(
             self.mailbox,
-            Claude(),
+            driver or Claude(),
             client,
             asyncio.Lock(),
             transcripts=lambda: (str(self.transcript),),
@@ -272,3 +274,21 @@ def test_proofs_are_found_once_each_in_what_was_added(office: Office) -> None:
         file.write(queued[20:])
     assert office.postman.proofs() == ("d-5-e",)
     assert office.postman.proofs(again=True) == ("d-1-a", "d-5-e")
+
+
+async def test_where_only_the_screen_tells_an_emptied_input_is_the_proof_and_the_text_one_line(tmp_path: Path) -> None:
+    office = Office(tmp_path, Client(), Generic(Described("^> ", submit_gap=0.0)))
+    message = office.accept("two\nlines, \u00bfqu\u00e9?")
+    assert await office.type(message) == "taken"
+    assert office.client.submitted == [f"[nbs:{message.id}] message from bo: / two / lines, \u00bfqu\u00e9?"]
+
+
+async def test_an_input_that_keeps_the_text_proves_nothing(tmp_path: Path) -> None:
+    client = Client()
+    client.swallows = 1
+    office = Office(tmp_path, client, Generic(Described("^> ", submit_gap=0.0)))
+    message = office.accept("hello")
+    assert await office.type(message) == "sent"
+    assert await office.postman.perform(delivery.Enter(message.id)) is None
+    assert client.submitted != []
+    assert await office.postman.perform(delivery.Enter(message.id)) == delivery.Typed(message.id, "taken")

@@ -9,7 +9,7 @@ from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Message, Moment, Source
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post
-from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS, blocked_kind, evidence, submitted, weigh
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, NATIVE_SECONDS, SUBMIT_SECONDS, blocked_kind, evidence, submitted, weigh
 
 S = AgentState
 K = BlockedKind
@@ -157,3 +157,10 @@ def test_evidence_names_the_deciding_source_first_and_every_other_after_it() -> 
 def test_the_tool_that_runs_is_named_while_a_hook_tells() -> None:
     mind = hook(file(Reading(S.BUSY)), "PreToolUse", Reading(S.BUSY), 10.5, tool="Bash")
     assert weigh(mind)[0].detail == "Bash"
+
+
+def test_what_lies_in_a_clients_own_inbox_counts_as_work_until_it_has_surely_looked() -> None:
+    given = replace(UNDER_WAY, place="claimed", via="native")
+    mind = replace(BARE, post=Post(Means(mail=False, stop_hook=True, inbox=True), (given,)))
+    assert submitted(mind, Moment(110.0 + SUBMIT_SECONDS, 10.0 + SUBMIT_SECONDS)) == 10.0 + NATIVE_SECONDS
+    assert submitted(mind, Moment(110.0 + NATIVE_SECONDS, 10.0 + NATIVE_SECONDS)) is None

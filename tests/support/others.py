@@ -17,6 +17,7 @@ from tests.support.other_api import OtherApi
 WHO = "client"
 """The word in the API's address by which all requests of a test's client are known."""
 MODEL = "fake-model"
+NO_INBOX = "it has no way in of its own that loses nothing"
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Other(Client):
     exempt: dict[str, str] = field(default_factory=dict)
     settings: Fields = field(default_factory=dict)
     """What the team file must set for it, beside the driver's name."""
+    asking: Fields = field(default_factory=dict)
+    """What an agent must have besides so that it asks before it runs a command."""
     wrapping: str = ""
     """A regular expression of what the client puts around a prompt."""
     bypassed: bool = True
@@ -76,6 +79,8 @@ def codex(folder: Path, api: OtherApi) -> Other:
         {"CODEX_HOME": str(home), "SCRIPTED_KEY": "dummy"},
         (str(install.CODEX.executable.parent),),
         scripted=api,
+        # A folder for temporary files is within its sandbox.
+        asking={"args": ["--ask-for-approval", "untrusted"]},
         settings={"settings": {"model_provider": "scripted", "model_providers": {"scripted": provider}}},
     )
 
@@ -96,7 +101,8 @@ def copilot(folder: Path, api: OtherApi) -> Other:
     }
     path = (str(install.COPILOT.executable.parent),)
     wrapping = r"^<current_datetime>.*</current_datetime>\n\n"
-    return Other("copilot", home, folder.parent, environment, path, scripted=api, wrapping=wrapping)
+    exempt = {"native inbox": NO_INBOX}
+    return Other("copilot", home, folder.parent, environment, path, scripted=api, wrapping=wrapping, exempt=exempt)
 
 
 def qwen(folder: Path, api: OtherApi) -> Other:
@@ -110,7 +116,10 @@ def qwen(folder: Path, api: OtherApi) -> Other:
         "OPENAI_MODEL": MODEL,
     }
     path = (str(install.QWEN.executable.parent),)
-    exempt = {"trust": "it asks nobody to trust a folder unless a person's settings say so"}
+    exempt = {
+        "trust": "it asks nobody to trust a folder unless a person's settings say so",
+        "native inbox": NO_INBOX,
+    }
     return Other("qwen", home, folder.parent, environment, path, scripted=api, exempt=exempt)
 
 
@@ -131,7 +140,10 @@ def gemini(folder: Path, api: OtherApi) -> Other:
         "COLORTERM": "truecolor",
     }
     no_hooks = "it takes hooks for one start only from files that belong to root"
-    exempt = dict.fromkeys(("context at a tool", "stop block", "permission hook"), no_hooks)
+    exempt = {
+        "native inbox": NO_INBOX,
+        **dict.fromkeys(("context at a tool", "stop block", "permission hook"), no_hooks),
+    }
     path = (str(install.GEMINI.executable.parent),)
     return Other("gemini", home, folder.parent, environment, path, scripted=api, exempt=exempt)
 
