@@ -249,6 +249,10 @@ class Driver(Protocol):
         """The driver as it is for this agent: itself, unless the team file describes the client."""
         ...
 
+    def objections(self, agent: Agent) -> tuple[str, ...]:
+        """Why this agent must not be started as the team file has it, one sentence each, with what would be right."""
+        ...
+
     def parse_version(self, output: str) -> str | None:
         """The version in the output of `program --version`, or None."""
         ...

@@ -70,6 +70,10 @@ class Plain:
         del agent
         return self
 
+    def objections(self, agent: Agent) -> tuple[str, ...]:
+        del agent
+        return ()
+
     def parse_version(self, output: str) -> str | None:
         found = re.search(self.version_pattern, output)
         return found[1] if found else None

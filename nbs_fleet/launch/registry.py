@@ -22,6 +22,7 @@ _OWN: dict[str, str] = {
     "copilot": "nbs_fleet.drivers.copilot:Copilot",
     "gemini": "nbs_fleet.drivers.gemini:Gemini",
     "generic": "nbs_fleet.drivers.generic:Generic",
+    "opencode": "nbs_fleet.drivers.opencode:Opencode",
     "qwen": "nbs_fleet.drivers.qwen:Qwen",
     "sim": "nbs_fleet.drivers.sim:Sim",
 }

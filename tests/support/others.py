@@ -148,10 +148,41 @@ def gemini(folder: Path, api: OtherApi) -> Other:
     return Other("gemini", home, folder.parent, environment, path, scripted=api, exempt=exempt)
 
 
+def opencode(folder: Path, api: OtherApi) -> Other:
+    """opencode: a provider of its own by settings; a private home, and no wait for a registry that can't be reached."""
+    home = folder / "opencode-home"
+    for below in ("config", "data", "cache"):
+        (home / below).mkdir(parents=True, exist_ok=True)
+    (home / "npmrc").write_text("fetch-retries=0\nregistry=http://127.0.0.1:9/\n", encoding="utf-8")
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{api.url(WHO)}/v1", "apiKey": "dummy"},
+        "models": {MODEL: {"name": "Scripted"}},
+    }
+    scripted = {"enabled_providers": ["scripted"], "provider": {"scripted": provider}}
+    environment = {
+        **{f"XDG_{below.upper()}_HOME": str(home / below) for below in ("config", "data", "cache")},
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "npm_config_fetch_retries": "0",
+        "npm_config_userconfig": str(home / "npmrc"),
+    }
+    exempt = {
+        "trust": "it asks nobody to trust a folder",
+        "permission dialog": "its screen does not show which line is marked, so only a person at the pane can answer",
+        "one shot": "its command for one turn changes the text",
+        "native inbox": "what is mailed to it is taken by a file's rename: see the cases of mail",
+    }
+    path = (str(install.OPENCODE.executable.parent),)
+    model = f"scripted/{MODEL}"
+    settings = {"model": model, "settings": {**scripted, "small_model": model}}
+    return Other("opencode", home, folder.parent, environment, path, scripted=api, exempt=exempt, settings=settings)
+
+
 MAKERS = {
     "codex": (codex, install.CODEX),
     "copilot": (copilot, install.COPILOT),
     "gemini": (gemini, install.GEMINI),
+    "opencode": (opencode, install.OPENCODE),
     "qwen": (qwen, install.QWEN),
 }
 """Each client: how it is set up, and what must be installed."""
