@@ -131,11 +131,12 @@ class Codex(Plain):
     def inbox(self, facts: Facts, session_id: str | None) -> Inbox | None:
         """`codex queue`: an idle session takes it within seconds, a busy one at its turn's end (measured).
 
+        The queue outlives the client: one that resumes the session takes it still (measured).
         A session exists once its first prompt was sent; until then there is nothing to queue for.
         """
         if session_id is None or self._lacks(facts, QUEUE_SINCE):
             return None
-        return Command((*self.command(facts), "queue", "--thread", session_id, "--message", TEXT))
+        return Command((*self.command(facts), "queue", "--thread", session_id, "--message", TEXT), keeps=session_id)
 
     def read_title(self, title: str) -> Reading:
         return codex_screen.read_title(title)

@@ -37,7 +37,8 @@ def read_screen(screen: Screen) -> Reading:
         if dialog is not None:
             return tui.blocked(dialog)
         return Reading(AgentState.UNKNOWN, detail=f"neither box nor dialog: {rows[-1].strip()[:60]}")
-    text = _typed(rows[:edge])
+    # In a wide pane a column of its own stands to the right of the box (200 columns, measured).
+    text = _typed(tuple(row[: len(rows[edge])].rstrip() for row in rows[:edge]))
     if any(_RUNNING.match(row) for row in rows[edge + 1 :]):
         return Reading(AgentState.BUSY, detail="esc interrupt", draft=text or None)
     if not any("ctrl+p commands" in row for row in rows[edge + 1 :]):

@@ -40,6 +40,8 @@ class Command(Struct, frozen=True, tag=True):
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
+    keeps: str | None = None
+    """The session for which the client keeps the message, also beyond its own end; None: it goes with the client."""
 
 
 class Lines(Struct, frozen=True, tag=True):

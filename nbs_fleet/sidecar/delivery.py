@@ -197,6 +197,7 @@ def _renewed(post: Post, event: Renewed, now: float) -> tuple[Post, tuple[PostAc
             bells=0,
             seeking=True,
             orphan=p.message.id in event.orphans,
+            via="native" if p.message.id in event.kept else p.via,
         )
         for p in post.parcels
     )

@@ -133,6 +133,8 @@ class Renewed(Struct, frozen=True, tag=True):
 
     found: tuple[tuple[Message, Place], ...]
     orphans: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    """What this client has in an inbox of its own, since another process of its session was given it."""
     pasted: str = ""
     entered: str = ""
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, assert_never
 
 from nbs_fleet.drivers.base import Driver, Facts, Reading
-from nbs_fleet.drivers.recipes import Inbox
+from nbs_fleet.drivers.recipes import Command, Inbox
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import inboxes
+from nbs_fleet.launch import given, inboxes
 from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind
 from nbs_fleet.sidecar import delivery, wording
@@ -66,9 +66,12 @@ class Postman:
         for token in self.mailbox.tidy():
             self._tell("token removed", token=token, why="no message waits under this id")
         message_id, entered = self.mailbox.typed_last()
+        _, facts = self._way_in()
+        kept = given.kept(self.mailbox.paths, facts.session_id) if facts is not None else ()
         return delivery.Renewed(
             self.count().found,
-            self.mailbox.orphans(),
+            tuple(identity for identity in self.mailbox.orphans() if identity not in kept),
+            kept,
             pasted="" if entered else message_id,
             entered=message_id if entered else "",
         )
@@ -162,6 +165,8 @@ class Postman:
             return delivery.Handed(message_id, "the client's own inbox can't be reached")
         if not self.mailbox.claim(message, message.spoken()):
             return delivery.Handed(message_id)
+        if isinstance(inbox, Command) and inbox.keeps:
+            given.note(self.mailbox.paths, message.id, inbox.keeps)
         problem = await inboxes.hand(inbox, message.spoken(), env=facts.env, folder=facts.real_dir)
         if problem:
             self.mailbox.put_back(message_id)

@@ -121,7 +121,7 @@ OPENCODE: dict[str, str] = {
     "idle": """
         opencode-01-first opencode-02-nogap opencode-05-tool opencode-06-paste opencode-07-exit
         opencode-10-approved opencode-11-async opencode-13-auto-long opencode-14-realtext opencode-15-iso
-        opencode-16-virgin
+        opencode-16-virgin opencode-17-sidebar
     """,
     "unknown": """
         opencode-12-exit

@@ -98,7 +98,9 @@ def test_an_older_release_has_neither_queue_nor_that_flag() -> None:
 def test_the_inbox_is_known_once_the_session_is() -> None:
     facts = make_facts(driver="codex", command=("/opt/codex",))
     assert Codex().inbox(facts, None) is None
-    assert Codex().inbox(facts, "s-1") == Command(("/opt/codex", "queue", "--thread", "s-1", "--message", TEXT))
+    assert Codex().inbox(facts, "s-1") == Command(
+        ("/opt/codex", "queue", "--thread", "s-1", "--message", TEXT), keeps="s-1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ def test_a_permission_is_answered_by_policy_without_a_dialog(
     fleet: Fleet, other: Other, wish: str, *, done: bool
 ) -> None:
     dialogs = {"trust": "accept", "permission": wish}
-    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs, **other.asking)
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs)
     mark = fleet.root.parent / "outside"
-    delivered(fleet, send(fleet, f"[[bash touch {mark}]] [[say done]]"))
+    delivered(fleet, send(fleet, f"[[bash outside: touch {mark}]] [[say done]]"))
     asked = fleet.told("ana", "message delivered")[-1]["at"]
     fleet.until(lambda: ended(fleet, asked), within=WITHIN, what="the turn is over")
     assert mark.exists() == done
@@ -171,9 +171,9 @@ def hooked(fleet: Fleet, answer: str) -> bool:
 
 @pytest.mark.behaviour("permission dialog")
 def test_a_permission_that_is_asked_blocks_and_a_person_may_approve(fleet: Fleet, other: Other) -> None:
-    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, **other.asking)
+    up(fleet, other, prompt_text="[[say ready]]", permission_mode=None)
     mark = fleet.root.parent / "outside"
-    send(fleet, f"[[bash touch {mark}]] [[say done]]")
+    send(fleet, f"[[bash outside: touch {mark}]] [[say done]]")
     row = becomes(fleet, "blocked")
     assert row["blocked"] == "permission"
     held = send(fleet, "held until then")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Driver, Reading
 from nbs_fleet.drivers.claude import Claude
 from nbs_fleet.drivers.generic import Generic
+from nbs_fleet.drivers.recipes import TEXT, Command
 from nbs_fleet.errors import TmuxError
 from nbs_fleet.launch.messages import Mailbox
 from nbs_fleet.model import AgentState, BlockedKind, Delivered, Message, MessageKind, Outcome
@@ -19,6 +23,7 @@ from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.sidecar import delivery
 from nbs_fleet.sidecar.postman import Postman
 from nbs_fleet.spec.team import Client as Described
+from tests.drivers.support import make_facts
 
 IDLE = Reading(AgentState.IDLE)
 BUSY = Reading(AgentState.BUSY)
@@ -82,7 +87,7 @@ class Client:
 class Office:
     """A postman with everything it needs."""
 
-    def __init__(self, tmp_path: Path, client: Client, driver: Driver | None = None) -> None:
+    def __init__(self, tmp_path: Path, client: Client, driver: Driver | None = None, **more: Any) -> None:
         agent = tmp_path / "ana"
         self.paths = AgentPaths(str(agent), str(tmp_path / "ana.env"))
         for folder in self.paths.folders:
@@ -99,6 +104,7 @@ class Office:
             transcripts=lambda: (str(self.transcript),),
             tell=lambda what, **more: self.story.append((what, more)),
             now=lambda: 5.0,
+            **more,
         )
 
     def accept(self, text: str = "hello", kind: MessageKind = MessageKind.DIRECTIVE) -> Message:
@@ -292,3 +298,22 @@ async def test_an_input_that_keeps_the_text_proves_nothing(tmp_path: Path) -> No
     assert await office.postman.perform(delivery.Enter(message.id)) is None
     assert client.submitted != []
     assert await office.postman.perform(delivery.Enter(message.id)) == delivery.Typed(message.id, "taken")
+
+
+@pytest.mark.parametrize(("resumed", "orphaned"), [("s-1", False), ("s-2", True)])
+async def test_what_a_client_keeps_for_its_session_is_not_given_again_to_one_that_resumes_it(
+    tmp_path: Path, resumed: str, *, orphaned: bool
+) -> None:
+    inbox = Command(("true", TEXT), keeps="s-1")
+    before, after = (make_facts(driver="codex", real_dir=str(tmp_path)) for _ in range(2))
+    ways = [(inbox, before)]
+    office = Office(tmp_path, Client(), way_in=lambda: ways[-1])
+    message = office.accept()
+    assert await office.postman.perform(delivery.Hand(message.id)) == delivery.Handed(message.id)
+    launch = Path(office.paths.launch)
+    launch.write_text("another client")  # noqa: ASYNC240 - nothing else runs
+    os.utime(launch, (time.time() + 5, time.time() + 5))
+    ways.append((inbox, replace(after, session_id=resumed)))
+    renewed = office.postman.open()
+    assert renewed.orphans == ((message.id,) if orphaned else ())
+    assert renewed.kept == (() if orphaned else (message.id,))

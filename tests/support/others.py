@@ -28,8 +28,6 @@ class Other(Client):
     exempt: dict[str, str] = field(default_factory=dict)
     settings: Fields = field(default_factory=dict)
     """What the team file must set for it, beside the driver's name."""
-    asking: Fields = field(default_factory=dict)
-    """What an agent must have besides so that it asks before it runs a command."""
     wrapping: str = ""
     """A regular expression of what the client puts around a prompt."""
     bypassed: bool = True
@@ -79,8 +77,6 @@ def codex(folder: Path, api: OtherApi) -> Other:
         {"CODEX_HOME": str(home), "SCRIPTED_KEY": "dummy"},
         (str(install.CODEX.executable.parent),),
         scripted=api,
-        # A folder for temporary files is within its sandbox.
-        asking={"args": ["--ask-for-approval", "untrusted"]},
         settings={"settings": {"model_provider": "scripted", "model_providers": {"scripted": provider}}},
     )
 

@@ -12,6 +12,7 @@ Dialect = Literal["chat", "responses", "gemini"]
 Json = dict[str, Any]
 SHELLS = ("bash", "run_shell_command", "exec_command", "shell_command", "shell", "local_shell")
 """What the clients call the tool that runs a shell command."""
+OUTSIDE = "outside: "
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,11 @@ class Asked:
         return [json.dumps(message["content"], ensure_ascii=False) for message in self.messages]
 
     def shell(self, command: str) -> tuple[str, Json]:
-        """The call that runs this command: the tool's name and its arguments."""
+        """The call that runs this command: the tool's name and its arguments.
+
+        `outside: COMMAND` asks to run it outside the client's sandbox, where the tool knows one.
+        """
+        outside, command = command.startswith(OUTSIDE), command.removeprefix(OUTSIDE)
         name = next((known for known in SHELLS if known in self.tools), None)
         if name is None:
             raise LookupError(f"no shell tool among {sorted(self.tools)}")
@@ -54,6 +59,8 @@ class Asked:
             given = {"command": ["bash", "-lc", command]}
         for key in schema.get("required") or ():
             given.setdefault(key, sample(properties.get(key) or {}, "A scripted command"))
+        if outside and "sandbox_permissions" in properties:
+            given |= {"sandbox_permissions": "require_escalated", "justification": "A scripted reason"}
         return name, given
 
 
