@@ -28,6 +28,7 @@ class Entry(NamedTuple):
 COMMANDS: dict[str, Entry] = {
     "up": Entry("nbs_fleet.cli.up:up", "make it so: start, restart and stop agents as the file says"),
     "cleanup": Entry("nbs_fleet.cli.cleanup:cleanup", "take out of your files what a team has left there"),
+    "deploy": Entry("nbs_fleet.cli.deploy:deploy", "put what the clients need into your files, ahead of up"),
     "down": Entry("nbs_fleet.cli.down:down", "stop the team and leave nothing behind"),
     "ps": Entry("nbs_fleet.cli.ps:ps", "one row per agent: state, since when, what waits"),
     "attach": Entry("nbs_fleet.cli.attach:attach", "go to an agent's pane"),

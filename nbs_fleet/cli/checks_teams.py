@@ -68,7 +68,8 @@ def deployed(team: Found) -> list[Check]:
         return [Check("warn", team.team, error.message, error.hint or "")]
     if entries and not is_up(team.paths):
         says = "; ".join(map(deployment.describe, entries))
-        return [Check("warn", team.team, f"not up, but changed: {says}", f"nbs-fleet cleanup --team {team.team}")]
+        hint = f"nbs-fleet cleanup --team {team.team} takes it out, if no up is to follow"
+        return [Check("warn", team.team, f"not up, but changed: {says}", hint)]
     lost = [
         Check("warn", team.team, f"taken out by others: {deployment.describe(entry)}", "nbs-fleet up") for entry in gone
     ]

@@ -26,6 +26,14 @@ def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_p
             f"{agent.agent.handle}: its stored environment is gone ({error.strerror})",
             hint=f"run `nbs-fleet up {plan.file}` to write it again",
         ) from error
+    return facts_of(plan, agent, env, session_id=session_id, resume=resume, has_prompt=has_prompt)
+
+
+def facts_of(
+    plan: Plan, agent: AgentPlan, env: dict[str, str], *, session_id: str, resume: bool, has_prompt: bool
+) -> Facts:
+    """The same with the agent's environment `env`, wherever that comes from."""
+    paths = plan.paths.agent(agent.agent.handle)
     # plan.json holds the names of the variables that the team file sets; a driver sees their values.
     own = replace(agent.agent, env={name: env.get(name, "") for name in agent.agent.env})
     return Facts(
