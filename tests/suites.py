@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.clients.install import CLAUDE, CLAUDELESS, Client, obtain  # noqa: E402 - the path is set above
+from tests.clients.install import BASIC, CLAUDE, CLAUDELESS, CODEX, OTHERS, SMOKE, Client, obtain  # noqa: E402 - the path is set above
 
 IN_CI = os.environ.get("CI") == "true"
 NO_TESTS = 5
@@ -75,8 +75,15 @@ def suites(*, long: bool) -> tuple[Suite, ...]:
         Suite("end to end", "simulator", e2e, client="sim", workers=4, paths=E2E),
         Suite("end to end", f"claudeless {CLAUDELESS.version}", e2e, "claudeless", CLAUDELESS, workers=4, paths=E2E),
         Suite("end to end", f"Claude Code {CLAUDE.version}", e2e, "claude", CLAUDE, workers=3, paths=E2E),
+        # They need much memory each: one after the other, where there are many cases.
+        Suite("other clients", names(long=long), f"real and {e2e}", None, CODEX, 1 if long else 3, ("tests/others",)),
         *(replace(suite, select="long" if long else "") for suite in SCRIPTED),
     )
+
+
+def names(*, long: bool) -> str:
+    """The other clients with their versions."""
+    return ", ".join(f"{client.name} {client.version}" for client in (OTHERS if long else SMOKE))
 
 
 def counts(report: Path) -> tuple[int, int, int]:
@@ -145,7 +152,7 @@ def main() -> int:
     parser.add_argument("--long", action="store_true", help="the long tests too")
     long = parser.parse_args().long
     refused: dict[str, str] = {}
-    for client in (CLAUDE, CLAUDELESS):
+    for client in (*BASIC, *(OTHERS if long else SMOKE)):
         there, line = obtain(client)
         print(line, flush=True)
         if not there:

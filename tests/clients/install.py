@@ -137,8 +137,10 @@ QWEN = Client("qwen-code", "0.15.10", "npm", "node_modules/.bin/qwen", from_npm(
 OPENCODE = Client("opencode", "1.18.33", "npm", "node_modules/.bin/opencode", build_opencode)
 GEMINI = Client("gemini-cli", "0.61.0", "npm", "node_modules/.bin/gemini", from_npm("@google/gemini-cli"))
 BASIC = (CLAUDE, CLAUDELESS)
-"""What `make test` runs against: two of them are installed for it."""
+"""What most of `make test` runs against."""
 OTHERS = (CODEX, COPILOT, QWEN, OPENCODE, GEMINI)
+SMOKE = (CODEX, COPILOT, QWEN)
+"""Those of the others that `make test` plays one short case with; `make test-all` plays all cases with all of them."""
 CLIENTS = (*BASIC, *OTHERS)
 
 

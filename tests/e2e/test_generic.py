@@ -16,7 +16,8 @@ from tests.support import line_client, private
 from tests.support.clients import Client
 from tests.support.fleet import Fleet
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.clients("sim")
+"""It brings a client of its own, so it runs once, where the simulator does."""
 WITHIN = 60.0
 LOOKS: dict[str, Any] = {
     "ready": "^> ",
@@ -29,8 +30,9 @@ LOOKS: dict[str, Any] = {
 
 
 @pytest.fixture
-def fleet(request: pytest.FixtureRequest, tmp_path: Path, short_path: Path) -> Iterator[Fleet]:
+def fleet(request: pytest.FixtureRequest, client_name: str, tmp_path: Path, short_path: Path) -> Iterator[Fleet]:
     """A team of the generic driver; nothing of it may be left."""
+    del client_name
     client = Client("generic", tmp_path, tmp_path)
     made = Fleet(tmp_path, client, private.surrounding(tmp_path, short_path), root=tmp_path / "project")
     try:

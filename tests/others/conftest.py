@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +13,21 @@ from tests.conftest import REPORT
 from tests.support import others, private
 from tests.support.fleet import Fleet
 
+WITHIN = 120.0
+Fields = dict[str, Any]
 
-@pytest.fixture(params=sorted(others.MAKERS))
-def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[others.Other]:
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test per client."""
+    if "other_name" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("others")
+        metafunc.parametrize("other_name", marker.args if marker else sorted(others.MAKERS))
+
+
+@pytest.fixture
+def other(request: pytest.FixtureRequest, other_name: str, tmp_path: Path) -> Iterator[others.Other]:
     """The client under test; skipped where it isn't installed, or where the test's behaviour is exempt for it."""
-    name: str = request.param
+    name = other_name
     reason = others.missing(name)
     if reason:
         pytest.skip(reason)
@@ -44,3 +56,27 @@ def fleet(request: pytest.FixtureRequest, tmp_path: Path, short_path: Path, othe
         assert not left, "left behind:\n" + "\n".join(left)
     finally:
         made.end()
+
+
+def up(fleet: Fleet, other: others.Other, **fields: Any) -> Fields:
+    """One agent named ana, up and idle; its row of `ps`."""
+    fleet.write_team([other.agent("ana", **fields)])
+    result = fleet.up(within=WITHIN)
+    assert result.code == 0, str(result)
+    return fleet.agent("ana", fleet.all_idle(within=WITHIN))
+
+
+def send(fleet: Fleet, text: str, *more: str) -> str:
+    """Send ana a message; its id."""
+    result = fleet.run("send", "ana", text, "--json", *more, within=WITHIN)
+    assert result.code == 0, str(result)
+    return str(result.json()["messages"][0]["id"])
+
+
+def delivered(fleet: Fleet, message_id: str) -> Fields:
+    """The record of a message once it has ended."""
+    path = fleet.run_dir / "agents" / "ana" / "archive" / f"{message_id}.json"
+    fleet.until(path.exists, within=WITHIN, what=f"{message_id} is delivered")
+    record: Fields = json.loads(path.read_text())
+    assert record["outcome"] == "delivered"
+    return record

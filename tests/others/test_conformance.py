@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,43 +14,18 @@ from nbs_fleet.drivers.base import PROMPT
 from nbs_fleet.launch import registry
 from nbs_fleet.spec.load import load_team
 from tests.drivers.support import make_facts
+from tests.others.conftest import WITHIN, Fields, delivered, send, up
 from tests.support.fleet import Fleet
 from tests.support.others import Other
 
 pytestmark = [pytest.mark.long, pytest.mark.real, pytest.mark.e2e]
 
-WITHIN = 120.0
 HARD = 'It\'s "quoted", `ticked` $HOME $(id) a back\\slash \\n, 100% <tags> | pipes; !bang #hash * \U0001f9d1 日本語 @nobody'
-Fields = dict[str, Any]
-
-
-def up(fleet: Fleet, other: Other, **fields: Any) -> Fields:
-    """One agent named ana, up and idle; its row of `ps`."""
-    fleet.write_team([other.agent("ana", **fields)])
-    result = fleet.up(within=WITHIN)
-    assert result.code == 0, str(result)
-    return fleet.agent("ana", fleet.all_idle(within=WITHIN))
 
 
 def becomes(fleet: Fleet, state: str) -> Fields:
     """Wait until ana is in this state."""
     return fleet.agent("ana", fleet.wait(lambda ps: fleet.states(ps).get("ana") == state, within=WITHIN))
-
-
-def send(fleet: Fleet, text: str, *more: str) -> str:
-    """Send ana a message; its id."""
-    result = fleet.run("send", "ana", text, "--json", *more, within=WITHIN)
-    assert result.code == 0, str(result)
-    return str(result.json()["messages"][0]["id"])
-
-
-def delivered(fleet: Fleet, message_id: str) -> Fields:
-    """The record of a message once it has ended."""
-    path = fleet.run_dir / "agents" / "ana" / "archive" / f"{message_id}.json"
-    fleet.until(path.exists, within=WITHIN, what=f"{message_id} is delivered")
-    record: Fields = json.loads(path.read_text())
-    assert record["outcome"] == "delivered"
-    return record
 
 
 def test_a_prompt_arrives_byte_for_byte_in_a_project_that_nobody_has_trusted(fleet: Fleet, other: Other) -> None:
