@@ -52,6 +52,8 @@ class Capabilities(Struct, frozen=True):
     """Text submitted while busy is queued by the client."""
     turn_hooks: bool = False
     """Its hooks tell of each turn's begin and end, and sooner than its screen does."""
+    whole_turns: bool = False
+    """They tell of an interrupted turn's end as well, so they are believed for longer than a screen that differs."""
     paste: bool = True
     """It knows bracketed paste; else one line at a time is typed."""
     prompt: bool = True

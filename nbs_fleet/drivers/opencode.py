@@ -47,6 +47,7 @@ class Opencode(Plain):
         permission_hook=True,
         queues_input=True,
         turn_hooks=True,
+        whole_turns=True,
     )
     min_version: tuple[int, ...] | None = (1, 18, 0)
     """Older ones were never seen."""

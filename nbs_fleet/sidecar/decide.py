@@ -48,6 +48,8 @@ HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
 """The dialogs that hooks answer, where the client lets them."""
 
 SUBMITTED = "a prompt was just submitted"
+PROMPT_SECONDS = 60.0
+"""How long after its start a client may show its prompt before it submits it (opencode: 0.2 s, some 15 s after)."""
 """Why a client that looks idle is reported busy."""
 
 Step = tuple[Mind, tuple[Action, ...]]
@@ -229,6 +231,8 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     state = reading.state
     if state is AgentState.UNKNOWN and not ready and mind.report.state in (AgentState.STARTING, AgentState.BLOCKED):
         state = AgentState.STARTING
+    if reading.blocked is BlockedKind.DRAFT and not (acknowledged or ready) and _is_prompt(mind, now):
+        state = AgentState.STARTING
     if state is AgentState.BLOCKED and _answers(mind, now):
         # Nobody is called to a dialog that is just being answered.
         return replace(mind, acknowledged=acknowledged), ()
@@ -275,6 +279,12 @@ def _detail(mind: Mind, reading: Reading, state: AgentState) -> str:
     """What goes beside the state: the reading's words, or what went wrong where nothing is known; and a pause."""
     said = reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else "")
     return "; ".join(part for part in ("paused" if mind.paused else "", said) if part)
+
+
+def _is_prompt(mind: Mind, now: Moment) -> bool:
+    """Whether a text in the input box of a client that just starts is the prompt that it was started with."""
+    starting = mind.report.state is AgentState.STARTING and now.wall < mind.report.since + PROMPT_SECONDS
+    return mind.watching.expects_prompt and starting
 
 
 def _answers(mind: Mind, now: Moment) -> bool:

@@ -28,6 +28,9 @@ SCREEN_LAG = 4.0
 """Seconds by which a screen may be behind a client's hooks (Copilot 1.0.102 at a turn's end: 1.3 s, on a loaded
 machine 2.4 s, measured)."""
 
+WHOLE_LAG = 20.0
+"""The same for a client whose hooks miss no end of a turn (opencode 1.18.33 shows its first turn 4.5 s late, measured)."""
+
 SOON = 0.05
 """What is due already, in seconds from now."""
 
@@ -81,9 +84,10 @@ def _is_ahead(mind: Mind) -> bool:
 
 def _settles_at(mind: Mind) -> float | None:
     """The wall second at which the screen has surely caught up with the last hook, if it was last seen before that."""
-    if mind.file is not None or mind.hook is None or not mind.watching.capabilities.turn_hooks:
+    can = mind.watching.capabilities
+    if mind.file is not None or mind.hook is None or not can.turn_hooks:
         return None
-    at = mind.hook_at + SCREEN_LAG
+    at = mind.hook_at + (WHOLE_LAG if can.whole_turns else SCREEN_LAG)
     return at if mind.screen_at < at else None
 
 

@@ -34,6 +34,7 @@ Ability = Literal[
     "queues_input",
     "prompt",
     "turn_hooks",
+    "whole_turns",
     "paste",
     "stash",
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading
 from nbs_fleet.model import AgentState, BlockedKind, Message, Source
 from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
+from nbs_fleet.sidecar.decide import PROMPT_SECONDS
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post
-from nbs_fleet.sidecar.weigh import weigh
+from nbs_fleet.sidecar.weigh import SCREEN_LAG, WHOLE_LAG, weigh
 from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run
 
 
@@ -67,3 +68,29 @@ def test_any_other_text_in_the_box_is_a_persons() -> None:
     assert seen("half typed", typing=True) is AgentState.BLOCKED
     assert seen("[nbs:d-2-x] another one", typing=True) is AgentState.BLOCKED
     assert seen("[nbs:d-1-x] message from ana:\nhello") is AgentState.BLOCKED
+
+
+def test_hooks_that_miss_no_end_of_a_turn_are_believed_for_longer() -> None:
+    run = Run(can=Capabilities(hooks=True, turn_hooks=True, whole_turns=True))
+    run.tell(ScreenSeen(IDLE), hooked("UserPromptSubmit", BUSY, run.now))
+    run.tell(ScreenSeen(IDLE), after=SCREEN_LAG + 1.0)
+    assert run.report.state == "busy"
+    run.tell(ScreenSeen(IDLE), after=WHOLE_LAG)
+    assert run.report.state is AgentState.IDLE
+
+
+DRAFT = Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft="read the readme")
+
+
+def test_a_text_in_the_box_of_a_client_that_starts_with_a_prompt_is_the_prompt_for_a_while() -> None:
+    run = Run(prompt=True, can=Capabilities(hooks=True))
+    run.tell(ScreenSeen(Reading(AgentState.UNKNOWN)), ScreenSeen(DRAFT))
+    assert run.report.state == "starting"
+    run.tell(ScreenSeen(DRAFT), after=PROMPT_SECONDS)
+    assert run.report.state is AgentState.BLOCKED
+
+
+def test_without_a_prompt_it_is_a_persons() -> None:
+    run = Run(can=Capabilities(hooks=True))
+    run.tell(ScreenSeen(Reading(AgentState.UNKNOWN)), ScreenSeen(DRAFT))
+    assert run.report.state is AgentState.BLOCKED
