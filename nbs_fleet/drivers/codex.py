@@ -94,12 +94,14 @@ class Codex(Plain):
 
         Without `--no-daemon` a process of Codex outlives the pane and runs the hooks with another environment
         (measured). The project, and hooks that nobody has reviewed, are only trusted where the team file says so.
+        A login shell reads the machine's profile, which on Debian sets PATH anew: `nbs-fleet` would not be found by
+        the commands that the agent runs (measured).
         """
         flags = [] if self._lacks(facts, QUEUE_SINCE) else ["--no-daemon"]
         trusts = facts.agent.dialogs.trust == "accept"
         if trusts:
             flags.append("--dangerously-bypass-hook-trust")
-        values = ["check_for_update_on_startup=false"]
+        values = ["check_for_update_on_startup=false", "allow_login_shell=false"]
         if trusts:
             values.append("projects=" + inline({facts.real_dir: {"trust_level": "trusted"}}))
         values += [f"hooks.{event}={inline(groups)}" for event, groups in DIALECT.groups(facts.run).items()]

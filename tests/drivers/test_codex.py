@@ -151,3 +151,8 @@ def test_a_session_file_as_the_client_wrote_it_tells_its_prompt_turn_and_words()
 def test_its_last_words_say_why_it_ended() -> None:
     assert Codex().read_exit(2, None, ("error: unexpected argument '--x' found",)) is ExitKind.REFUSED
     assert Codex().read_exit(1, None, ("Something else",)) is ExitKind.CRASH
+
+
+def test_commands_run_without_a_machines_profile_unless_the_team_file_wants_it() -> None:
+    assert given_by_flags(launch())["allow_login_shell"] is False
+    assert given_by_flags(launch(settings={"allow_login_shell": True}))["allow_login_shell"] is True

@@ -109,6 +109,12 @@ def test_a_directive_is_handed_over_at_a_tool_call_while_the_turn_runs(fleet: Fl
     assert other.count("look here") == 1
 
 
+def test_the_commands_that_it_runs_find_nbs_fleet_and_speak_for_it(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, prompt_text="[[say ready]]")
+    delivered(fleet, send(fleet, "[[bash nbs-fleet signal complete all done]] [[say done]]"))
+    fleet.wait(lambda ps: fleet.agent("ana", ps)["signal"] == "complete", within=WITHIN)
+
+
 @pytest.mark.behaviour("stop block")
 def test_an_agent_that_stops_without_a_word_is_asked_for_one_once(fleet: Fleet, other: Other) -> None:
     up(fleet, other, prompt_text="[[say ready]]", stop="signal")
