@@ -17,15 +17,34 @@ from tests.support.other_api import OtherApi
 WHO = "client"
 """The word in the API's address by which all requests of a test's client are known."""
 MODEL = "fake-model"
-NO_INBOX = "it has no way in of its own that loses nothing"
+_NO_INBOX = "it has no way in of its own that loses nothing"
+_NO_HOOKS = "it takes hooks for one start only from files that belong to root"
+EXEMPT: dict[str, dict[str, str]] = {
+    "codex": {},
+    "copilot": {"native inbox": _NO_INBOX},
+    "gemini": {
+        "native inbox": _NO_INBOX,
+        **dict.fromkeys(("context at a tool", "stop block", "permission hook"), _NO_HOOKS),
+    },
+    "opencode": {
+        "trust": "it asks nobody to trust a folder",
+        "permission dialog": "its screen hides which line is marked, so only a person at the pane can answer",
+        "one shot": "its command for one turn changes the text",
+        "native inbox": "what is mailed to it is gone with the client, so it is given again",
+    },
+    "qwen": {
+        "trust": "it asks nobody to trust a folder unless a person's settings say so",
+        "native inbox": _NO_INBOX,
+    },
+}
+"""What the conformance suite leaves out for a client: behaviour -> why the client can't have it."""
 
 
 @dataclass
 class Other(Client):
-    """One of these clients. `exempt` maps a behaviour of the suite to why the client can't have it."""
+    """One of these clients."""
 
     scripted: OtherApi | None = None
-    exempt: dict[str, str] = field(default_factory=dict)
     settings: Fields = field(default_factory=dict)
     """What the team file must set for it, beside the driver's name."""
     wrapping: str = ""
@@ -97,8 +116,7 @@ def copilot(folder: Path, api: OtherApi) -> Other:
     }
     path = (str(install.COPILOT.executable.parent),)
     wrapping = r"^<current_datetime>.*</current_datetime>\n\n"
-    exempt = {"native inbox": NO_INBOX}
-    return Other("copilot", home, folder.parent, environment, path, scripted=api, wrapping=wrapping, exempt=exempt)
+    return Other("copilot", home, folder.parent, environment, path, scripted=api, wrapping=wrapping)
 
 
 def qwen(folder: Path, api: OtherApi) -> Other:
@@ -112,11 +130,7 @@ def qwen(folder: Path, api: OtherApi) -> Other:
         "OPENAI_MODEL": MODEL,
     }
     path = (str(install.QWEN.executable.parent),)
-    exempt = {
-        "trust": "it asks nobody to trust a folder unless a person's settings say so",
-        "native inbox": NO_INBOX,
-    }
-    return Other("qwen", home, folder.parent, environment, path, scripted=api, exempt=exempt)
+    return Other("qwen", home, folder.parent, environment, path, scripted=api)
 
 
 def gemini(folder: Path, api: OtherApi) -> Other:
@@ -135,13 +149,8 @@ def gemini(folder: Path, api: OtherApi) -> Other:
         "GOOGLE_GEMINI_BASE_URL": api.url(WHO),
         "COLORTERM": "truecolor",
     }
-    no_hooks = "it takes hooks for one start only from files that belong to root"
-    exempt = {
-        "native inbox": NO_INBOX,
-        **dict.fromkeys(("context at a tool", "stop block", "permission hook"), no_hooks),
-    }
     path = (str(install.GEMINI.executable.parent),)
-    return Other("gemini", home, folder.parent, environment, path, scripted=api, exempt=exempt)
+    return Other("gemini", home, folder.parent, environment, path, scripted=api)
 
 
 def opencode(folder: Path, api: OtherApi) -> Other:
@@ -162,16 +171,10 @@ def opencode(folder: Path, api: OtherApi) -> Other:
         "npm_config_fetch_retries": "0",
         "npm_config_userconfig": str(home / "npmrc"),
     }
-    exempt = {
-        "trust": "it asks nobody to trust a folder",
-        "permission dialog": "its screen does not show which line is marked, so only a person at the pane can answer",
-        "one shot": "its command for one turn changes the text",
-        "native inbox": "what is mailed to it is taken by a file's rename: see the cases of mail",
-    }
     path = (str(install.OPENCODE.executable.parent),)
     model = f"scripted/{MODEL}"
     settings = {"model": model, "settings": {**scripted, "small_model": model}}
-    return Other("opencode", home, folder.parent, environment, path, scripted=api, exempt=exempt, settings=settings)
+    return Other("opencode", home, folder.parent, environment, path, scripted=api, settings=settings)
 
 
 MAKERS = {
