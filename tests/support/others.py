@@ -28,6 +28,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     },
     "opencode": {
         "trust": "it asks nobody to trust a folder",
+        "context at a tool": "a message is mailed to it, whatever it does, so none waits for a tool",
         "permission dialog": "its screen hides which line is marked, so only a person at the pane can answer",
         "one shot": "its command for one turn changes the text",
         "native inbox": "what is mailed to it is gone with the client, so it is given again",
