@@ -9,7 +9,8 @@ from nbs_fleet.drivers.answers import Labels
 from nbs_fleet.drivers.base import Dialog, Reading, Screen
 from nbs_fleet.model import AgentState, BlockedKind
 
-_UPPER, _LOWER = re.compile(r"^▄{8,}$"), re.compile(r"^▀{8,}$")
+_UPPER, _LOWER = re.compile(r"^[▄─]{8,}$"), re.compile(r"^[▀─]{8,}$")
+"""The edges of the input box: shaded, or rules where the terminal is not said to have all colours (measured)."""
 _RULE = re.compile(r"^─{8,}$")
 _PROMPT = re.compile(r"^ [>*!](?: (?P<text>.*))?$")
 _PLACEHOLDER = re.compile(r"^  ?Type your message or @path/to/file$")

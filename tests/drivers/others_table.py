@@ -107,6 +107,7 @@ GEMINI: dict[str, str] = {
     """,
     "idle": """
         gemini-03-idle gemini-05-answer gemini-09-approved gemini-12-yolo gemini-13-iso-system
+        gemini-14-rules
     """,
 }
 """Gemini CLI 0.61.0 at 80 columns."""

@@ -151,7 +151,8 @@ def gemini(folder: Path, api: OtherApi) -> Other:
         "COLORTERM": "truecolor",
     }
     path = (str(install.GEMINI.executable.parent),)
-    return Other("gemini", home, folder.parent, environment, path, scripted=api)
+    wrapping = r"(?s)^<session_context>.*?</session_context>\n*"
+    return Other("gemini", home, folder.parent, environment, path, scripted=api, wrapping=wrapping)
 
 
 def opencode(folder: Path, api: OtherApi) -> Other:
