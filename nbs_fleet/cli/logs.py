@@ -96,15 +96,17 @@ def show(lines: list[Line], *, json: bool, width: int) -> None:
 
 
 def _human(line: Line, now: float, width: int) -> list[Piece]:
+    who = output.pad(output.clean(str(line.entry.get("handle") or line.who)), width)
+    what, told = told_of(line, now)
+    pieces: list[Piece] = [Span(words.moment(line.at, now), "dim"), " ", Span(who, "bold"), f"  {what}"]
+    return [*pieces, *(f"  {text}" for text in told)]
+
+
+def told_of(line: Line, now: float) -> tuple[str, tuple[str, ...]]:
+    """What happened, in a word, and the particulars of it that are worth a person's while, each on one line."""
     what = str(line.entry.get("what", "?"))
-    pieces: list[Piece] = [
-        Span(words.moment(line.at, now), "dim"),
-        " ",
-        Span(output.pad(output.clean(str(line.entry.get("handle") or line.who)), width), "bold"),
-        f"  {what}",
-    ]
     told = [_told(key, value, what, now) for key, value in line.entry.items() if key not in HIDDEN]
-    return [*pieces, *(f"  {text}".replace("\n", " ") for text in told if text)]
+    return what, tuple(text.replace("\n", " ") for text in told if text)
 
 
 def _told(key: str, value: Any, what: str, now: float) -> str:

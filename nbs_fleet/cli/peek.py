@@ -32,7 +32,7 @@ def peek(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
             f"{name}: its screen now ({pane.id})" if not pane.dead else f"{name}: it ended; its last screen ({pane.id})"
         )
     else:
-        source, (at, rows) = "capture", _last_capture(found, name)
+        source, (at, rows) = "capture", last_capture(found, name)
         said = f"{name}: no pane; the last screen kept, {words.span(now - at)} old ({words.moment(at, now)})"
     if json:
         facts = {"source": source, "at": iso(at), "pane": pane.id if pane else None, "rows": rows}
@@ -42,7 +42,8 @@ def peek(handle: Handle, *, team: TeamName = None, json: Json = False) -> None:
     output.say("\n".join(rows).rstrip("\n"))
 
 
-def _last_capture(found: Found, handle: str) -> tuple[float, tuple[str, ...]]:
+def last_capture(found: Found, handle: str) -> tuple[float, tuple[str, ...]]:
+    """When the newest kept screen of an agent was taken (wall seconds), and its rows; FleetError if none was kept."""
     folder = found.paths.agent(handle).captures
     try:
         kept = [name for name in os.listdir(folder) if name.endswith(".txt")]

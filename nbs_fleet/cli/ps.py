@@ -91,16 +91,17 @@ def cells(row: AgentStatus, now: float) -> list[output.Piece]:
         row.handle,
         (agent.role if agent else None) or "",
         agent.driver if agent else "",
-        output.Span(_state(row), STYLES.get(row.state, "")),
+        output.Span(state(row), STYLES.get(row.state, "")),
         since,
         str(sum(record.unread.values())),
         str(record.queued),
         str(record.restarts),
-        _remark(row),
+        remark(row),
     ]
 
 
-def _state(row: AgentStatus) -> str:
+def state(row: AgentStatus) -> str:
+    """The state with what belongs to it."""
     if row.state is AgentState.BLOCKED and row.record.blocked:
         return f"blocked: {row.record.blocked}"
     if row.state is AgentState.UNKNOWN and row.detail:
@@ -108,7 +109,8 @@ def _state(row: AgentStatus) -> str:
     return str(row.state)
 
 
-def _remark(row: AgentStatus) -> str:
+def remark(row: AgentStatus) -> str:
+    """What a person should know of an agent besides its state."""
     record = row.record
     if record.pending:
         return f"restarts when idle: {record.pending}"

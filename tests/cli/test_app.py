@@ -18,7 +18,7 @@ from nbs_fleet.errors import FleetError, UnknownNameError
 from tests.support.cli_world import agent, call, make_team, write_record
 
 PARSED = [name for name, entry in app.COMMANDS.items() if not entry.raw]
-HEAVY = ("typer", "click", "rich", "pydantic", "jinja2", "libtmux", "yaml", "psutil", "watchdog")
+HEAVY = ("typer", "click", "rich", "pydantic", "jinja2", "libtmux", "yaml", "psutil", "watchdog", "textual")
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
