@@ -30,9 +30,11 @@ def validate(file: File, *, json: Json = False) -> int | None:
         return _script(file, json=json)
     from nbs_fleet.launch import registry
     from nbs_fleet.spec.load import load_team
+    from nbs_fleet.supervisor.prepare import refuse
 
     try:
         loaded = load_team(file, os.environ, known_drivers=registry.names())
+        refuse(loaded, file)
         check_prompts(loaded)
     except TeamFileError as error:
         if not json:

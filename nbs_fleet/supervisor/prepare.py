@@ -59,7 +59,7 @@ def prepare(
     Raises TeamFileError (exit 2) for the file, MissingError (3) for a client that is missing or too old.
     """
     loaded = load_team(file, environ, driver=driver, known_drivers=registry.names())
-    _refuse(loaded, file)
+    refuse(loaded, file)
     paths = rundir.run_paths(loaded.team.root, loaded.team.name, environ)
     files = {a.handle: envfile.read(a.env_file) if a.env_file else {} for a in loaded.team.agents}
     environments = {
@@ -86,7 +86,7 @@ def prepare(
     return Prepared(loaded.team, plan, snapshot, steps, environments, (*loaded.warnings, *found.warnings))
 
 
-def _refuse(loaded: Loaded, file: str) -> None:
+def refuse(loaded: Loaded, file: str) -> None:
     """Raise TeamFileError for what the agents' drivers have against their declarations."""
     found: list[str] = []
     for agent in loaded.team.agents:

@@ -161,3 +161,11 @@ def test_the_templates_are_listed_with_their_purpose(here: Path) -> None:
     said = call("init", "--list")
     assert said.out.splitlines()[0].startswith("demo ")
     assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_what_a_driver_has_against_an_agent_is_refused_with_its_place(here: Path, command: str) -> None:
+    (here / "team.yaml").write_text("version: 1\nteam: crew\nagents:\n  - handle: ana\n    driver: opencode\n")
+    said = call(command, "team.yaml")
+    assert said.code == 2
+    assert "team.yaml:5: agents.ana: opencode needs a model" in said.err
