@@ -65,7 +65,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path, short_path: Path) -> It
 
 def notice(handle: str, following: str) -> str:
     """What an agent is told when something waits, with what its scripted model does then: read, and hand on once."""
-    reads = f"nbs-fleet chat read live | grep -q 'over to {handle}!'"
+    reads = f"nbs-fleet chat read live --unread | grep -q 'over to {handle}!'"
     return f"{{summary}} [[bash {reads} && nbs-fleet chat send live {handle} 'over to {following}!']] [[say done]]"
 
 
