@@ -136,8 +136,9 @@ export const NbsFleet = async ({ client, directory }) => {
         const parts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
         const text = parts.map((part) => part.text).join("\\n")
         words = ""
-        note(id, "user", text)
+        // The hooks hear of it before it can be read to have arrived.
         const more = added(await tell("UserPromptSubmit", id, { prompt: text }))
+        note(id, "user", text)
         if (more && parts.length) {
           output.parts.push({ ...parts[0], id: parts[0].id + "n", text: more, synthetic: true })
           note(id, "context", more)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading, StateFile, Turns
 from nbs_fleet.model import AgentState, Failure
+from nbs_fleet.plan.types import AgentRecord
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.delivery import Means, Post
 from nbs_fleet.sidecar.notices import Noticed, NoticeRules, Waiting
@@ -70,3 +71,14 @@ class Mind(Struct, frozen=True):
     """A notice was decided on and is not among the agent's messages yet: no other is made meanwhile."""
     wake_at: float | None = None
     """The monotonic second at which something becomes due without an event."""
+
+
+def first_mind(watching: Watching, record: AgentRecord, *, adopted: bool) -> Mind:
+    """What a sidecar knows at its start. `adopted`: an earlier one watched the same client; its failures are known."""
+    return Mind(
+        watching,
+        report=Report(AgentState.STARTING, 0.0, ready=record.ready),
+        post=Post(watching.means),
+        stuck=Stuck(tries=record.tries, escalated=record.escalated if adopted else ""),
+        failure=record.failure if adopted else None,
+    )

@@ -20,7 +20,6 @@ from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, BlockedKind, Message, MessageKind, Moment, Priority, ProcId
 from nbs_fleet.plan.paths import AgentPaths
-from nbs_fleet.plan.types import AgentRecord
 from nbs_fleet.sidecar import answering, delivery, recovery, wording
 from nbs_fleet.sidecar.actions import (
     Action,
@@ -41,7 +40,7 @@ from nbs_fleet.sidecar.actions import (
     WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import decide
-from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.postman import Postman
 from nbs_fleet.sidecar.sources import PAUSED_FILE, StateFiles, read_signal, read_spool, read_transcript, transcript_of
@@ -208,8 +207,15 @@ class Sidecar:
         if self._transcript:
             self._watch(os.path.dirname(self._transcript), self._transcript_changed)
 
+    def _seek_transcript(self) -> str | None:
+        """The session's file. A client whose hooks don't name it makes it with its first prompt, under its own name."""
+        if self._transcript is None and self.driver.capabilities.session_id:
+            self._transcript = transcript_of(self._places)
+            self._watch_transcript()
+        return self._transcript
+
     def _transcripts(self) -> tuple[str, ...]:
-        return tuple(path for path in (self._transcript, *self.about.earlier) if path)
+        return tuple(path for path in (self._seek_transcript(), *self.about.earlier) if path)
 
     def _transcript_changed(self, name: str) -> None:
         if name not in ("", os.path.basename(self._transcript or "")):
@@ -280,7 +286,7 @@ class Sidecar:
             case Look():
                 return await self._look()
             case ReadTranscript():
-                return read_transcript(self.driver, self._transcript)
+                return read_transcript(self.driver, self._seek_transcript())
             case Press():
                 return await self._press(action)
             case Report() | recovery.Restart():
@@ -385,14 +391,3 @@ class Sidecar:
             priority=priority,
         )
         self._post.mailbox.accept(message)
-
-
-def first_mind(watching: Watching, record: AgentRecord, *, adopted: bool) -> Mind:
-    """What a sidecar knows at its start. `adopted`: an earlier one watched the same client; its failures are known."""
-    return Mind(
-        watching,
-        report=Report(AgentState.STARTING, 0.0, ready=record.ready),
-        post=delivery.Post(watching.means),
-        stuck=recovery.Stuck(tries=record.tries, escalated=record.escalated if adopted else ""),
-        failure=record.failure if adopted else None,
-    )
