@@ -57,7 +57,7 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
     if mind.file is not None:
         return _with_file(mind)
     own = _is_own_text(mind)
-    if mind.screen.state is AgentState.BLOCKED and not own and mind.screen_at >= mind.hook_at - HOOK_LEAD:
+    if mind.screen.state is AgentState.BLOCKED and not own and mind.screen_at >= mind.hook_at - _lead(mind):
         return _named(mind), Source.SCREEN
     if mind.hook is not None and mind.hook.reading.state is not AgentState.UNKNOWN and _is_ahead(mind):
         return mind.hook.reading, Source.HOOK
@@ -68,6 +68,12 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
     if mind.screen.state is not AgentState.UNKNOWN:
         return mind.screen, Source.SCREEN
     return SILENT, None
+
+
+def _lead(mind: Mind) -> float:
+    """How much older than the last hook a dialog on the screen may be; a text that was submitted since is none."""
+    sent = mind.hook is not None and mind.hook.event == "UserPromptSubmit"
+    return 0.0 if sent and mind.screen.blocked is BlockedKind.DRAFT else HOOK_LEAD
 
 
 def _is_own_text(mind: Mind) -> bool:

@@ -94,3 +94,10 @@ def test_without_a_prompt_it_is_a_persons() -> None:
     run = Run(can=Capabilities(hooks=True))
     run.tell(ScreenSeen(Reading(AgentState.UNKNOWN)), ScreenSeen(DRAFT))
     assert run.report.state is AgentState.BLOCKED
+
+
+def test_a_text_that_was_submitted_since_it_was_seen_blocks_nobody() -> None:
+    run = Run(can=Capabilities(hooks=True, turn_hooks=True))
+    run.tell(ScreenSeen(DRAFT))
+    run.tell(hooked("UserPromptSubmit", BUSY, run.now + 0.05))
+    assert run.report.state is AgentState.BUSY
