@@ -95,13 +95,15 @@ def test_two_runs_and_a_live_team_of_the_same_name_do_not_see_each_other(tmp_pat
     assert code == 0, out
     try:
         before = json.loads(run(env, "ps", "--team", "crew", "--json")[1])
+        written = {path: path.read_bytes() for path in root.rglob(".nbs/chat/*")}
         both = [start(env, "test", str(CI / "start.test.yaml"), str(CI / "crash.test.yaml"), "-j2") for _ in range(2)]
         for process in both:
             out, _ = process.communicate(timeout=SECONDS)
             assert process.returncode == 0, out
         after = json.loads(run(env, "ps", "--team", "crew", "--json")[1])
         assert [row["pid"] for row in before["agents"]] == [row["pid"] for row in after["agents"]]
-        assert [(row["restarts"], row["unread"]) for row in after["agents"]] == [(0, {"live": 0})] * 2
+        assert [(row["restarts"], row["unread"]) for row in after["agents"]] == [(0, {})] * 2
+        assert written == {path: path.read_bytes() for path in root.rglob(".nbs/chat/*")}
         assert len(json.loads(run(env, "ls", "--json")[1])["teams"]) == 1
     finally:
         assert run(env, "down", "--team", "crew")[0] == 0
