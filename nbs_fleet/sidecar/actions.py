@@ -10,6 +10,9 @@ from nbs_fleet.sidecar.delivery import PostAction, PostEvent
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.recovery import Remedy
 
+SETTLED = "settled"
+"""The kind of a signal that a person gives for an agent: what it said, or did not say, is dealt with."""
+
 
 class StateFileSeen(Struct, frozen=True, tag=True):
     """The client's own state file was read; None: there is none (any more)."""

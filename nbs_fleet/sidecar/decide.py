@@ -10,6 +10,7 @@ from nbs_fleet.drivers.base import Reading, StateFile
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Failure, Moment
 from nbs_fleet.sidecar import delivery, needy, notices, recovery
 from nbs_fleet.sidecar.actions import (
+    SETTLED,
     Action,
     Event,
     Faulted,
@@ -130,7 +131,9 @@ def _word(mind: Mind, event: Signalled | Settled | Paused | WaitingSeen) -> Mind
             return replace(mind, signal=event.kind, signal_text=event.message[: needy.WORDS])
         case Settled():
             stuck = replace(mind.stuck, trigger=None, due=None, tries={}, escalated="")
-            return replace(mind, failure=None, signal=None, signal_text="", stuck=stuck)
+            # A signal that says so itself may come first.
+            kept = SETTLED if mind.signal == SETTLED else None
+            return replace(mind, failure=None, signal=kept, signal_text="", stuck=stuck)
         case Paused():
             return replace(mind, paused=event.paused)
         case WaitingSeen():
@@ -388,6 +391,6 @@ def _scene(mind: Mind, now: Moment) -> recovery.Scene:
         error=error,
         detail=failure.detail if failure is not None else mind.report.detail,
         until_mono=until,
-        signalled=mind.signal in ("complete", "escalate"),
+        signalled=mind.signal in ("complete", "escalate", SETTLED),
         waiting=bool(mind.post.parcels),
     )

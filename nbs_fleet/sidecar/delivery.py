@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
-from nbs_fleet.model import AgentState, MessageKind, Outcome
+from nbs_fleet.model import AgentState, Outcome
 from nbs_fleet.sidecar.parcels import (
     FROZEN,
     HIDDEN,
     REFUSALS,
     Carried,
     Counted,
+    Ending,
     Enter,
     Finish,
     Hand,
@@ -40,6 +41,7 @@ from nbs_fleet.sidecar.parcels import (
     Typed,
     View,
 )
+from nbs_fleet.sidecar.rungs import INBOX_TRIES, is_left_behind, rung_for, takes
 
 PROBE_SECONDS = 5.0
 """How long a client may take to claim the probe once it accepts input (measured: 0.7 s, 1.3 s under load)."""
@@ -57,8 +59,6 @@ CONFIRM_SECONDS = 5.0
 """How long a transcript may take to confirm what a hook told (measured: 0.1 s); then the hook's word is enough."""
 LIMBO_SECONDS = 60.0
 """A client that was idle for so long uses nothing any more of what it took before."""
-INBOX_TRIES = 2
-"""Times in a row that a client's own inbox may take nothing before other ways are used for this run."""
 UNPROVED = "typed, never acknowledged"
 UNUSED = "taken by its client, never used"
 
@@ -146,13 +146,18 @@ def _handed(post: Post, event: Handed, now: float) -> Post:
 
 def _counted(post: Post, event: Counted, now: float) -> Post:
     known = {p.message.id: p for p in post.parcels}
+    waiting = {message.id for message, _ in event.found}
+    endings = tuple(e for e in post.endings if e.finish.id in waiting)
+    ending = {e.finish.id for e in endings}
     parcels: list[Parcel] = []
     for message, place in event.found:
+        if message.id in ending:
+            continue
         parcel = known.get(message.id) or Parcel(message, place, now)
         if parcel.place != place:
             parcel = replace(parcel, place=place, since=now, bells=0)
         parcels.append(parcel)
-    return replace(post, parcels=tuple(parcels))
+    return replace(post, parcels=tuple(parcels), endings=endings)
 
 
 def _proved(post: Post, event: Proved, now: float) -> tuple[Post, tuple[PostAction, ...]]:
@@ -167,7 +172,8 @@ def _proved(post: Post, event: Proved, now: float) -> tuple[Post, tuple[PostActi
         return _put(post, event.id, lambda _: heard), ()
     rung = {"claimed": parcel.via, "mail": "mail", "inbox": "hook", "queue": "keys"}[parcel.place]
     rest = tuple(p for p in post.parcels if p.message.id != event.id)
-    return replace(post, parcels=rest), (Finish(event.id, Outcome.DELIVERED, rung, event.proof),)
+    finish = Finish(event.id, Outcome.DELIVERED, rung, event.proof)
+    return replace(post, parcels=rest, endings=(*post.endings, Ending(finish, now))), (finish,)
 
 
 def _typed(parcel: Parcel, event: Typed, now: float) -> Parcel:
@@ -224,59 +230,14 @@ def _put(post: Post, message_id: str, change: Callable[[Parcel], Parcel]) -> Pos
     return replace(post, parcels=parcels)
 
 
-def rung_for(parcel: Parcel, post: Post, view: View) -> Literal["mail", "native", "hook", "keys", "wait"]:
-    """The highest rung that is possible for this message now.
-
-    Commands and interrupts can only be typed; mail goes in whatever the client does; the hook rung needs a turn
-    that runs, and is sooner then than a client's own inbox, which waits for the turn's end; keys need an idle client
-    with an empty box. `wait`: none is possible yet.
-    """
-    message = parcel.message
-    interrupts = message.interrupt and view.state is AgentState.BUSY
-    may_type = _may_type(post.means, view, interrupt=interrupts, pasted=parcel.pasted)
-    if message.kind is MessageKind.COMMAND or interrupts or post.means.keys_only or parcel.pasted:
-        return "keys" if may_type else "wait"
-    if post.means.mail and post.armed:
-        return "mail"
-    if post.means.mail and post.armed is None:
-        return "wait"
-    if post.means.stop_hook and view.state is AgentState.BUSY:
-        return "hook"
-    if view.ready and view.state in (AgentState.IDLE, AgentState.BUSY) and takes(post, session=view.session):
-        return "native"
-    return "keys" if may_type else "wait"
-
-
-def takes(post: Post, *, session: bool) -> bool:
-    """Whether the client's own inbox can be used: it has one, its session is known, and it has not refused of late."""
-    return post.means.inbox and session and post.refused < INBOX_TRIES
-
-
-def _may_type(means: Means, view: View, *, interrupt: bool, pasted: bool) -> bool:
-    if not view.ready:
-        return False
-    # The draft may be ours; a look decides.
-    if view.state is AgentState.IDLE or (view.draft and (means.stash or pasted)):
-        return True
-    return interrupt and view.state is AgentState.BUSY
-
-
-def is_left_behind(post: Post, draft: str | None) -> bool:
-    """Whether the text in the input box is a message of ours that came to be shown after it was given up.
-
-    No Enter was pressed on it, so it is no turn, however the client draws one.
-    """
-    tried = (p for p in post.parcels if p.pasted and not (p.typing or p.typed or p.heard))
-    return bool(draft) and any(str(draft).startswith(f"[nbs:{p.message.id}]") for p in tried)
-
-
 def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction, ...]]:
     """What to do now for the messages that wait; at most one is typed at a time, in order."""
     before = post.armed
     post, actions = _probe(post, view, now)
+    post, again = _end(post, now)
     post, heard = _confirm(post, now)
     parcels: list[Parcel] = []
-    done: list[PostAction] = [*actions, *heard]
+    done: list[PostAction] = [*actions, *again, *heard]
     # What was typed and only a hook has told of is being submitted: text that comes now would be in its way.
     typing = any(p.typing or ((p.typed or p.heard) and p.place == "queue") for p in post.parcels)
     armed = post.armed
@@ -292,6 +253,13 @@ def dispatch(post: Post, view: View, now: float) -> tuple[Post, tuple[PostAction
     if armed is False and before is not False and post.means.stop_hook:
         done.append(Rehook())
     return replace(post, parcels=tuple(parcels), armed=armed), tuple(done)
+
+
+def _end(post: Post, now: float) -> tuple[Post, tuple[PostAction, ...]]:
+    """Put once more into the archive what is not there yet: the disk may have been full."""
+    late = [e for e in post.endings if now >= e.at + RETRY_SECONDS]
+    endings = tuple(replace(e, at=now) if e in late else e for e in post.endings)
+    return replace(post, endings=endings), tuple(e.finish for e in late)
 
 
 def _confirm(post: Post, now: float) -> tuple[Post, tuple[PostAction, ...]]:
@@ -379,7 +347,7 @@ def _await_proof(parcel: Parcel, view: View, now: float) -> tuple[Parcel, tuple[
 
 def wake(post: Post, view: View, now: float) -> float | None:
     """The next monotonic second after `now` at which `dispatch` may have something to do without an event."""
-    times: list[float] = []
+    times = [e.at + RETRY_SECONDS for e in post.endings]
     if post.means.mail and post.armed is None and post.probed_at is not None and view.ready:
         times.append(post.probed_at + PROBE_SECONDS)
     for parcel in post.parcels:

@@ -68,6 +68,13 @@ class View(Struct, frozen=True):
     """The client has told which session it is in: without that its own inbox can't be named."""
 
 
+class Ending(Struct, frozen=True):
+    """A message that arrived: how it is put into the archive, and since when that is tried (monotonic seconds)."""
+
+    finish: Finish
+    at: float
+
+
 class Post(Struct, frozen=True):
     """All messages of one agent that have not arrived, oldest first; and whether its mail is armed."""
 
@@ -77,6 +84,8 @@ class Post(Struct, frozen=True):
     probed_at: float | None = None
     refused: int = 0
     """Times in a row that the client's own inbox took nothing."""
+    endings: tuple[Ending, ...] = ()
+    """What has arrived and still lies among what waits: it must not be sent again, however long that lasts."""
 
 
 class Counted(Struct, frozen=True, tag=True):

@@ -14,7 +14,7 @@ from nbs_fleet.drivers.base import Driver, Places, StateFile
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.model import ProcId
-from nbs_fleet.sidecar.actions import HookSeen, TranscriptSeen
+from nbs_fleet.sidecar.actions import SETTLED, HookSeen, TranscriptSeen
 
 EDGE_BYTES = 65_536
 """How much of a transcript's head and tail is read."""
@@ -166,6 +166,11 @@ def forget_signal(path: str) -> None:
     """What an agent said of itself is settled."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
+
+
+def settle_signal(path: str, at: float) -> None:
+    """A person has heard what an agent said of itself, or that it said nothing: until its next turn nobody asks again."""
+    write_atomic(path, msgspec.json.encode({"kind": SETTLED, "message": "", "at": at}) + b"\n")
 
 
 def read_signal(path: str) -> tuple[str | None, str]:

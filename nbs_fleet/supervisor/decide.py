@@ -281,9 +281,11 @@ def _asked_for(record: AgentRecord, report: Report) -> tuple[Asking | None, str]
     new, old = report.asking, record.asking
     if report.state is not AgentState.BLOCKED or record.state is not AgentState.BLOCKED or old is None:
         return new, report.detail
-    if new is None:
+    if new is None and report.blocked in (None, old.kind):
         # The screen was not read yet.
         return old, record.detail
+    if new is None:
+        return new, report.detail
     if new.mark == old.mark and not new.request:
         return replace(new, request=old.request), record.detail or report.detail
     return new, report.detail

@@ -22,7 +22,7 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.recovery import Restart
-from nbs_fleet.sidecar.sources import forget_signal, set_paused
+from nbs_fleet.sidecar.sources import forget_signal, set_paused, settle_signal
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.attend import Attention
 from nbs_fleet.supervisor.commands import CommandSocket
@@ -184,7 +184,11 @@ class Supervisor:
             self.loop.step(Asked(deed.value, handles))
             return
         for one in handles:
-            forget_signal(self.paths.agent(one).signal)
+            signal = self.paths.agent(one).signal
+            if deed is Deed.DISMISS:
+                settle_signal(signal, moment().wall)
+            else:
+                forget_signal(signal)
             self.sidecars.settle(one)
             if deed is Deed.GO_ON:
                 set_paused(self.paths.agent(one).dir, paused=False)

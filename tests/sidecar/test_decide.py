@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from nbs_fleet.drivers.base import Capabilities, Dialog, HookNews, Option, Reading, StateFile, Turns
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Message, Priority, Source
 from nbs_fleet.sidecar.actions import (
+    SETTLED,
     Action,
     Event,
     Faulted,
@@ -33,8 +34,10 @@ from nbs_fleet.sidecar.actions import (
 from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED
 from nbs_fleet.sidecar.delivery import HIDDEN, RETRY_SECONDS, Counted, Type, Typed
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
+from nbs_fleet.sidecar.recovery import Nudge, Rules
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS
+from nbs_fleet.spec.team import Recovery
 from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run, file
 
 
@@ -362,3 +365,16 @@ def test_a_signal_that_a_person_dismissed_is_over() -> None:
     report = run.report
     assert not report.signal
     assert not report.signal_text
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_agent_whose_silence_a_person_settled_is_not_asked_again_until_its_next_turn(first: int) -> None:
+    run = Run(rules=Rules(on_idle=Recovery("nudge"), must_signal=True, grace=60.0))
+    run.tell(file(IDLE), ScreenSeen(IDLE))
+    words = [Signalled(SETTLED), Settled()]
+    run.tell(*(words if first else reversed(words)))
+    run.wait(3_600.0)
+    assert not [a for a in run.actions if isinstance(a, Nudge)]
+    run.tell(file(BUSY), file(IDLE), Signalled(None))
+    run.wait(61.0)
+    assert [a for a in run.actions if isinstance(a, Nudge)]

@@ -353,3 +353,21 @@ def test_over_any_history_nothing_is_lost_doubled_or_typed_at_a_wrong_moment(
         world.work()
     assert sorted(world.finished) == sorted(made)
     assert len(set(world.used)) == len(world.used)
+
+
+def test_what_arrived_and_could_not_be_archived_is_neither_sent_again_nor_forgotten() -> None:
+    post = d.Post(MAIL, armed=True, probed_at=0.0)
+    post = after(post, counted((message(1), "mail")))
+    post, actions = d.receive(post, d.Proved("d-1-x", "transcript"), 0.0)
+    (finish,) = actions
+    for now in (0.1, 1.0):
+        # The disk is full: it lies where it lay.
+        post = after(post, counted((message(1), "mail")), now=now)
+        post, actions = d.dispatch(post, IDLE, now)
+        assert actions == ()
+    assert d.wake(post, IDLE, 1.0) == d.RETRY_SECONDS
+    post, actions = d.dispatch(post, IDLE, d.RETRY_SECONDS)
+    assert actions == (finish,)
+    post = after(post, counted(), now=6.0)
+    assert d.dispatch(post, IDLE, 60.0)[1] == ()
+    assert d.wake(post, IDLE, 60.0) is None

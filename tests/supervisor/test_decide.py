@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from nbs_fleet.model import AgentState, Exit, ExitKind, Moment, ProcId
+from nbs_fleet.model import AgentState, Asking, BlockedKind, Exit, ExitKind, Moment, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Desired, Plan
 from nbs_fleet.sidecar.actions import Report
@@ -334,3 +334,15 @@ def test_a_plan_that_changed_during_a_start_is_noticed_after_it() -> None:
     world.tell(LaunchedAll((Launched("ana", ProcId(1, 1), "%1", "s", fields=old),)))
     assert world.record("ana").pending == "model changed"
     assert replace(world.record("ana"), pending=None).fields == old
+
+
+def test_a_dialog_that_was_not_read_yet_is_the_known_one_and_another_kind_of_block_is_not() -> None:
+    world = World()
+    world.up(agent("ana"))
+    plan_asked = Asking("plan", "m1", "Go on?", (("1", "Yes"),))
+    blocked = Report(AgentState.BLOCKED, world.now, ready=True, blocked=BlockedKind.PLAN, detail="the plan")
+    world.tell(Reported("ana", replace(blocked, asking=plan_asked)))
+    world.tell(Reported("ana", replace(blocked, blocked=None, detail="")))
+    assert (world.record("ana").asking, world.record("ana").detail) == (plan_asked, "the plan")
+    world.tell(Reported("ana", replace(blocked, blocked=BlockedKind.LOGIN, detail="not logged in")))
+    assert (world.record("ana").asking, world.record("ana").detail) == (None, "not logged in")

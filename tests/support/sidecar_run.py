@@ -9,9 +9,11 @@ from nbs_fleet.sidecar.actions import (
     Event,
     Report,
     StateFileSeen,
+    Ticked,
 )
 from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind, Watching
+from nbs_fleet.sidecar.recovery import Rules
 
 CAN = Capabilities(state_file=True, title=True)
 IDLE = Reading(AgentState.IDLE)
@@ -26,8 +28,8 @@ TRUST = Reading(
 class Run:
     """One run of a client, driven by events."""
 
-    def __init__(self, *, prompt: bool = False, can: Capabilities = CAN) -> None:
-        self.mind = Mind(Watching(can, expects_prompt=prompt))
+    def __init__(self, *, prompt: bool = False, can: Capabilities = CAN, rules: Rules | None = None) -> None:
+        self.mind = Mind(Watching(can, expects_prompt=prompt, rules=rules or Rules()))
         self.now = 100.0
         self.actions: list[Action] = []
 
@@ -39,6 +41,13 @@ class Run:
             answer.extend(actions)
         self.actions.extend(answer)
         return answer
+
+    def wait(self, seconds: float) -> None:
+        """Nothing happens but what becomes due."""
+        end = self.now + seconds
+        while (at := self.mind.wake_at) is not None and at <= end:
+            self.tell(Ticked(), after=at - self.now)
+        self.now = end
 
     @property
     def report(self) -> Report:
