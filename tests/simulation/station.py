@@ -12,9 +12,8 @@ from nbs_fleet.sidecar import actions as seen
 from nbs_fleet.sidecar import decide as deciding
 from nbs_fleet.sidecar import delivery, recovery
 from nbs_fleet.sidecar.actions import Action, Event
-from nbs_fleet.sidecar.mind import Watching
+from nbs_fleet.sidecar.mind import Watching, first_mind
 from nbs_fleet.sidecar.notices import Notify
-from nbs_fleet.sidecar.watcher import first_mind
 from tests.simulation.client import PERSON, Client
 
 if TYPE_CHECKING:
