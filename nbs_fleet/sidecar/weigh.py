@@ -71,9 +71,18 @@ def _live(mind: Mind) -> tuple[Reading, Source | None]:
 
 
 def _lead(mind: Mind) -> float:
-    """How much older than the last hook a dialog on the screen may be; a text that was submitted since is none."""
-    sent = mind.hook is not None and mind.hook.event == "UserPromptSubmit"
-    return 0.0 if sent and mind.screen.blocked is BlockedKind.DRAFT else HOOK_LEAD
+    """How much older than the last hook a dialog on the screen may be; a text that was submitted since is none.
+
+    Where hooks tell of all that happens, a permission that is drawn beside a hook's answer is about to go.
+    """
+    news = mind.hook
+    if news is None:
+        return HOOK_LEAD
+    if mind.screen.blocked is BlockedKind.DRAFT:
+        return 0.0 if news.event == "UserPromptSubmit" else HOOK_LEAD
+    asks = news.event == "PermissionRequest" and not news.answer
+    going = mind.watching.capabilities.whole_turns and mind.screen.blocked is BlockedKind.PERMISSION and not asks
+    return -HOOK_LEAD if going else HOOK_LEAD
 
 
 def _is_own_text(mind: Mind) -> bool:

@@ -8,7 +8,7 @@ from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
 from nbs_fleet.sidecar.decide import PROMPT_SECONDS
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post
-from nbs_fleet.sidecar.weigh import SCREEN_LAG, WHOLE_LAG, weigh
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, SCREEN_LAG, WHOLE_LAG, weigh
 from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run
 
 
@@ -101,3 +101,21 @@ def test_a_text_that_was_submitted_since_it_was_seen_blocks_nobody() -> None:
     run.tell(ScreenSeen(DRAFT))
     run.tell(hooked("UserPromptSubmit", BUSY, run.now + 0.05))
     assert run.report.state is AgentState.BUSY
+
+
+PERMISSION = Reading(AgentState.BLOCKED, blocked=BlockedKind.PERMISSION)
+
+
+def test_a_permission_that_a_hook_answers_is_drawn_for_a_moment_and_blocks_nobody() -> None:
+    run = Run(can=Capabilities(hooks=True, turn_hooks=True, whole_turns=True, permission_hook=True))
+    answered = HookNews("PermissionRequest", BUSY, answer="allow")
+    run.tell(ScreenSeen(IDLE), HookSeen(answered, run.now, ()), ScreenSeen(PERMISSION))
+    assert run.report.state == "busy"
+    run.tell(ScreenSeen(PERMISSION), after=HOOK_LEAD + 1.0)
+    assert run.report.state == "blocked"
+
+
+def test_a_permission_that_no_hook_answers_blocks_at_once() -> None:
+    run = Run(can=Capabilities(hooks=True, turn_hooks=True, whole_turns=True, permission_hook=True))
+    run.tell(ScreenSeen(IDLE), hooked("PermissionRequest", PERMISSION, run.now), ScreenSeen(PERMISSION))
+    assert run.report.state is AgentState.BLOCKED
