@@ -58,6 +58,8 @@ class Capabilities(Struct, frozen=True):
     """It knows bracketed paste; else one line at a time is typed."""
     prompt: bool = True
     """It takes its first prompt with its start; else it is typed like a message."""
+    resume_prompt: bool = True
+    """It takes one with a resumed start, too."""
     stash: bool = False
     """Ctrl+S puts a draft aside, and the client gives it back after the next submit."""
 

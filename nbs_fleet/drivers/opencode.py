@@ -48,6 +48,7 @@ class Opencode(Plain):
         queues_input=True,
         turn_hooks=True,
         whole_turns=True,
+        resume_prompt=False,
     )
     min_version: tuple[int, ...] | None = (1, 18, 0)
     """Older ones were never seen."""

@@ -73,13 +73,16 @@ class Starter:
         driver = registry.of(agent.agent)
         facts = choose_session(driver, self.plan, agent, record, fresh=one.fresh)
         message = f"[nbs-fleet] You were restarted ({one.cause}). Go on with what you were doing." if one.cause else ""
-        if facts.resume and message:
+        if facts.resume and message and driver.capabilities.resume_prompt:
             facts = with_message(facts)
         _guard(driver, facts)
         presence.refuse_foreign(self.plan.root, handle)
         self._write(agent, driver, facts, message)
+        box = Mailbox(paths.agent(handle))
+        if facts.resume and message and not facts.has_prompt:
+            queue_text(box, Message("", handle, "fleet", message, time.time(), kind=MessageKind.NUDGE))
         if agent.prompt is not None and not (driver.capabilities.prompt or facts.resume):
-            queue_prompt(Mailbox(paths.agent(handle)), handle, agent.prompt, time.time())
+            queue_text(box, Message("", handle, PERSON, agent.prompt, time.time(), type=PROMPT_TYPE))
         sessions = record.sessions
         if record.session_id and record.session_id != facts.session_id:
             sessions = (*(s for s in sessions if s != record.session_id), record.session_id)[-20:]
@@ -169,12 +172,12 @@ class Starter:
         return read_end(driver, dead, tuple(rows), time.time())
 
 
-def queue_prompt(box: Mailbox, handle: str, text: str, now: float) -> None:
-    """The first prompt of a client that takes none with its start; one that still waits is not doubled."""
-    if any((p.message.type, p.message.text) == (PROMPT_TYPE, text) for p in box.waiting()):
-        return
-    identity = new_id(MessageKind.DIRECTIVE, now, secrets.randbits(64))
-    box.accept(Message(identity, handle, PERSON, text, now, type=PROMPT_TYPE))
+def queue_text(box: Mailbox, message: Message) -> None:
+    """What a client takes none of with its start, as a message (its id is chosen here); one that waits is not doubled."""
+    waits = ((p.message.kind, p.message.type, p.message.text) for p in box.waiting())
+    if (message.kind, message.type, message.text) not in waits:
+        identity = new_id(message.kind, message.created, secrets.randbits(64))
+        box.accept(msgspec.structs.replace(message, id=identity))
 
 
 def forget_signals(paths: AgentPaths) -> None:

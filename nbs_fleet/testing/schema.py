@@ -33,6 +33,7 @@ Ability = Literal[
     "permission_hook",
     "queues_input",
     "prompt",
+    "resume_prompt",
     "turn_hooks",
     "whole_turns",
     "paste",
