@@ -61,7 +61,7 @@ def fleet(request: pytest.FixtureRequest, tmp_path: Path, short_path: Path, othe
 def up(fleet: Fleet, other: others.Other, **fields: Any) -> Fields:
     """One agent named ana, up and idle; its row of `ps`."""
     fleet.write_team([other.agent("ana", **fields)])
-    result = fleet.up(within=WITHIN)
+    result = fleet.up("--timeout", f"{WITHIN:.0f}s", within=WITHIN + 20.0)
     assert result.code == 0, str(result)
     return fleet.agent("ana", fleet.all_idle(within=WITHIN))
 

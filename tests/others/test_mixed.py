@@ -72,7 +72,7 @@ def notice(handle: str, following: str) -> str:
 def test_a_word_goes_around_among_four_different_clients(team: tuple[Fleet, list[Fields]]) -> None:
     fleet, agents = team
     fleet.write_team(agents, chats=["live"])
-    up = fleet.up(within=WITHIN)
+    up = fleet.up("--timeout", f"{WITHIN:.0f}s", within=WITHIN + 20.0)
     assert up.code == 0, str(up)
     fleet.all_idle(within=WITHIN)
     sent = fleet.run("chat", "send", "live", "maria", "over to cara!")
