@@ -11,12 +11,13 @@ from typing import Any
 from nbs_fleet.sim import statefile, terminal
 from nbs_fleet.sim.dialogs import Answer, Dialog
 from nbs_fleet.sim.editor import Editor
+from nbs_fleet.sim.front import Prompt, Shell
 from nbs_fleet.sim.kernel import Future, Loop, Task, Timer, start
 from nbs_fleet.sim.keys import Key
 from nbs_fleet.sim.session import Session
 from nbs_fleet.sim.settings import Hook
 from nbs_fleet.sim.transcript import new_uuid
-from nbs_fleet.sim.turn import Prompt, Turn
+from nbs_fleet.sim.turn import Turn
 from nbs_fleet.sim.view import Item, View
 from nbs_fleet.sim.waiting import Waiting
 
@@ -47,6 +48,7 @@ class App:
         self.idle_timer: Timer | None = None
         self.title_timer: Timer | None = None
         self.shells: dict[str, Json] = {}
+        self.outputs: list[str] = []
         self.watcher: object = None
         self.terminal: terminal.Terminal | None = None
         self.prompts: list[str] = []
@@ -334,13 +336,13 @@ class App:
             f"<task-notification>\n<summary>{summary}</summary>\n</task-notification>\n"
             f"<system-reminder>\n{message} {text.rstrip()}\n</system-reminder>"
         )
-        self.give(Prompt(body, kind="mail", shown=summary, at=time.time()))
+        self.give(Prompt(body, kind="mail", shown=summary, at=time.time(), hook=True))
 
-    def started_shell(self, description: str, command: str) -> str:
+    def started_shell(self, shell: Shell) -> None:
         """Run a command in the background; its end is told to the model."""
-        from nbs_fleet.sim import commands  # noqa: PLC0415 - rare
+        from nbs_fleet.sim import shells  # noqa: PLC0415 - rare
 
-        return commands.background(self, description, command)
+        shells.begin(self, shell)
 
     def background(self) -> list[Json]:
         """Background commands as hooks are told of them."""

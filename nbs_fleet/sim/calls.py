@@ -44,6 +44,7 @@ class Calls:
             use_id = "toolu_" + os.urandom(10).hex()
             given = self._input(call)
             block = {"type": "tool_use", "id": use_id, "name": call.tool, "input": given}
+            self.turn.used.append(call.tool)
             uses.append(Use(call, given, use_id, self.turn.line(block, "tool_use")))
         text = [{"type": "text", "text": self.turn.last_text}] if self.turn.last_text else []
         self.turn.last_text = ""
@@ -166,7 +167,7 @@ class Calls:
             shown = f"{refused.shown}\0Denied by PermissionRequest hook"
             return refused._replace(shown=shown) if ruling.by_hook else refused
         if self.session.scenario.live and use.call.result is None:
-            result = await self._execute(tool, use.given)
+            result = await self._execute(use)
         else:
             text = use.call.result if use.call.result is not None else own.result or ""
             data = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not text}
@@ -174,11 +175,12 @@ class Calls:
         hook = "\0Allowed by PermissionRequest hook" if ruling.by_hook else ""
         return result._replace(shown=result.shown + hook)
 
-    async def _execute(self, tool: str, given: Json) -> Result:
+    async def _execute(self, use: Use) -> Result:
+        tool, given = use.call.tool, use.given
         if tool == "Bash" and given.get("run_in_background"):
-            shell = self.turn.front.started_shell(str(given.get("description", "")), str(given.get("command", "")))
-            text = f"Command running in background with ID: {shell}."
-            return Result(text, "Running in the background (↓ to manage)", {"stdout": "", "backgroundTaskId": shell})
+            from nbs_fleet.sim import shells  # noqa: PLC0415 - rare
+
+            return shells.run(self.turn, use.use_id, given)
         if tool == "Bash":
             return await self._bash(given)
         if tool == "Agent":
@@ -246,7 +248,7 @@ class Calls:
         self.view.add(*([head] if head is not None else []), *below)
 
     def _record(self, use: Use, result: Result) -> Json:
-        block: Json = {"tool_use_id": use.use_id, "type": "tool_result", "content": result.content}
+        block: Json = {"tool_use_id": use.use_id, "type": "tool_result", "content": result.blocks or result.content}
         if result.error:
             block["is_error"] = True
         elif use.call.tool == "Bash":
@@ -268,7 +270,12 @@ class Calls:
 
     async def _batch(self, uses: list[Use], results: list[Result]) -> None:
         listed = [
-            {"tool_name": u.call.tool, "tool_input": u.given, "tool_use_id": u.use_id, "tool_response": r.content}
+            {
+                "tool_name": u.call.tool,
+                "tool_input": u.given,
+                "tool_use_id": u.use_id,
+                "tool_response": r.blocks or r.content,
+            }
             for u, r in zip(uses, results, strict=True)
         ]
         for verdict in await self.session.run_hooks("PostToolBatch", {"tool_calls": listed}):

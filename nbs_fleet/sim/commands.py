@@ -1,20 +1,17 @@
-"""What is typed with a first `/` or `!`, background commands, and the rewind list."""
+"""What is typed with a first `/` or `!`, and the rewind list."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from nbs_fleet.sim import skills, tools
 from nbs_fleet.sim.cells import cut
 from nbs_fleet.sim.compaction import compact
 from nbs_fleet.sim.dialogs import Card, Dialog, Option
-from nbs_fleet.sim.kernel import start
+from nbs_fleet.sim.front import Prompt
 from nbs_fleet.sim.leaving import note_command
-from nbs_fleet.sim.process import Child
-from nbs_fleet.sim.turn import Prompt
 from nbs_fleet.sim.view import Item
 
 if TYPE_CHECKING:
@@ -157,35 +154,3 @@ async def rewind(app: App) -> None:
 
     await app.ask(Card(head, [Option("(current)", "current")], waiting_for=None, title="rewind"))
     app.withdraw()
-
-
-def background(app: App, description: str, command: str) -> str:
-    """Start a command whose end wakes the model."""
-    name = "b" + os.urandom(4).hex()
-    child = Child(
-        app.loop, ["/bin/bash", "-c", f"exec > /dev/null 2>&1; eval {shlex.quote(command)}"], app.session.tool_env()
-    )
-    app.shells[name] = {
-        "id": name,
-        "type": "shell",
-        "status": "running",
-        "description": description,
-        "command": command,
-    }
-    app.refresh()
-
-    async def wait() -> None:
-        code = await child.exit
-        app.shells.pop(name, None)
-        status = "completed" if code == 0 else "failed"
-        text = (
-            f"<task-notification>\n<task-id>{name}</task-id>\n<status>{status}</status>\n<summary>Background command "
-            f'"{description}" {status} (exit code {code})</summary>\n</task-notification>'
-        )
-        shown = f'Background command "{description}" {status} (exit code {code})'
-        if not app.leaving:
-            app.refresh()
-            app.give(Prompt(text, kind="mail", shown=shown))
-
-    start(wait())
-    return name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from nbs_fleet.sim.leaving import note_command
+from nbs_fleet.sim.kernel import Interrupted
+from nbs_fleet.sim.leaving import note_caveat, note_command
 from nbs_fleet.sim.view import Item
 
 if TYPE_CHECKING:
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from nbs_fleet.sim.session import Session
 
 Json = dict[str, Any]
-FEWEST = 3
-"""A conversation of fewer messages has nothing to sum up."""
+FEWEST = 2
+"""A conversation with fewer replies has nothing to sum up."""
+TOO_FEW = "Not enough messages to compact."
 SUMMARY = "<analysis>short</analysis><summary>SUMMARY of the conversation so far.</summary>"
 _GOES_ON = """\
 This session is being continued from a previous conversation that ran out of context. The summary below covers the \
@@ -43,11 +45,18 @@ async def compact(app: App, typed: str, given: str) -> None:
         before = await session.run_hooks(
             "PreCompact", {"trigger": "manual", "custom_instructions": given or None}, "manual"
         )
+        if sum(message["role"] == "assistant" for message in session.context.messages) < FEWEST:
+            _refuse(app, typed, given)
+            return
         await app.loop.after(session.scenario.compact_delay_ms / 1000)
         await _tell_subagents(session)
         _replace(session)
         await session.start_hooks("compact")
         after = await session.run_hooks("PostCompact", {"trigger": "manual", "compact_summary": SUMMARY}, "manual")
+    except Interrupted:
+        note_caveat(session)
+        app.editor.set(f"/compact {given}")
+        raise
     finally:
         view.live = []
         view.stop()
@@ -62,11 +71,23 @@ async def compact(app: App, typed: str, given: str) -> None:
     text = f"<local-command-stdout>{said}</local-command-stdout>"
     session.transcript.add({"type": "user", "message": {"role": "user", "content": text}})
     session.context.user(text)
-    last = max((i for i, item in enumerate(view.items) if item.kind == "user"), default=-1)
+    last = max((i for i, item in enumerate(view.items) if item.kind in {"user", "result"}), default=-1)
     kept = view.items[last + 1 :]
     head = Item("done", "✻ Conversation compacted (ctrl+o for history)")
     view.items = [Item("welcome", "old"), head, *kept, Item("user", typed), Item("result", "\n".join(lines))]
     view.redraw()
+
+
+def _refuse(app: App, typed: str, given: str) -> None:
+    """Say that there is too little; what the model sees stays as it is."""
+    session = app.session
+    session.head()
+    note_command(session, "compact", given)
+    text = f"<local-command-stdout>{TOO_FEW}</local-command-stdout>"
+    line = {"type": "system", "subtype": "local_command", "content": text, "level": "info", "isMeta": False}
+    session.transcript.add(line)
+    session.context.user(text)
+    app.view.add(Item("user", typed), Item("result", TOO_FEW))
 
 
 async def _tell_subagents(session: Session) -> None:

@@ -18,14 +18,18 @@ CAVEAT = (
 )
 
 
+def note_caveat(session: Session) -> None:
+    """The transcript's first line about a command of the client's own."""
+    session.transcript.add({"type": "user", "message": {"role": "user", "content": CAVEAT}}, isMeta=True)
+    session.context.user(CAVEAT)
+
+
 def note_command(session: Session, name: str, given: str = "") -> None:
     """The transcript's first two lines about a command of the client's own."""
     said = f"<command-name>/{name}</command-name>\n            <command-message>{name}</command-message>\n            "
     said += f"<command-args>{given}</command-args>"
-    transcript = session.transcript
-    transcript.add({"type": "user", "message": {"role": "user", "content": CAVEAT}}, isMeta=True)
-    transcript.add({"type": "user", "message": {"role": "user", "content": said}})
-    session.context.user(CAVEAT)
+    note_caveat(session)
+    session.transcript.add({"type": "user", "message": {"role": "user", "content": said}})
     session.context.user(said)
 
 
@@ -47,6 +51,10 @@ async def leave(app: App, code: int, reason: str) -> None:
         await first(start(session.end_hooks(reason)), app.loop.after(5.0))
     session.transcript.flush()
     session.state.remove()
+    if app.outputs:
+        from nbs_fleet.sim import shells  # noqa: PLC0415 - rare
+
+        shells.tidy(app)
     app.view.paint()
     app.close()
     if session.transcript.exists():

@@ -10,6 +10,7 @@ from nbs_fleet.sim.cells import cut, width, wrap
 NBSP = "\u00a0"
 EFFORT = "● high · /effort"
 QUEUE_HINT = "Press up to edit queued messages"
+COMPACT_HINT = "<optional custom summarization instructions>"
 _LOGO = ("▐▛███▜▌", "▝▜█████▛▘", "▘▘ ▝▝")
 _LOGO_INDENT = (" ", "", "  ")
 _GREETING = "Welcome back!"
@@ -27,13 +28,17 @@ _DIM, _INVERSE, _OFF = "\x1b[2m", "\x1b[7m", "\x1b[0m"
 
 
 class Box(NamedTuple):
-    """The input box: the name in its upper rule, the draft and where the cursor is, and what replaces an empty one."""
+    """The input box: the name in its upper rule, the draft and where the cursor is, and what replaces an empty one.
+
+    `hint` stands behind the draft: what a command takes.
+    """
 
     name: str | None = None
     text: str = ""
     cursor: int = 0
     ghost: str = ""
     shell: bool = False
+    hint: str = ""
 
 
 class Footer(NamedTuple):
@@ -69,6 +74,8 @@ def input_lines(box: Box, columns: int) -> list[str]:
     if row < len(lines):
         line = lines[row].ljust(column + 1)
         lines[row] = f"{line[:column]}{_INVERSE}{line[column]}{_OFF}{line[column + 1 :]}"
+    if box.hint:
+        lines[-1] += f"{_DIM}{box.hint}{_OFF}"
     return [(mark if i == 0 else "  ") + line for i, line in enumerate(lines)]
 
 
@@ -79,14 +86,20 @@ def _status(footer: Footer) -> tuple[str, str]:
         rest.append("esc to interrupt")
     if footer.agents:
         rest.append("← for agents")
-    shells = f"{footer.shells} shell{'s' if footer.shells > 1 else ''}" if footer.shells else ""
+    shells = count_shells(footer.shells) if footer.shells else ""
+    if shells:
+        rest.append("↓ to manage")
     mode = _MODE.get(footer.mode)
     if mode is None:
-        head = [] if footer.busy or footer.typed else ["? for shortcuts"]
+        head = [] if footer.busy or footer.typed or shells else ["? for shortcuts"]
         words = ([shells] if shells else []) + head + ([] if footer.typed else rest)
         return "", " · ".join(words)
-    text = f"{shells} · {mode}" if shells else mode
-    return f"{text} (shift+tab to cycle)", "".join(f" · {word}" for word in rest)
+    return f"{mode} · {shells}" if shells else f"{mode} (shift+tab to cycle)", "".join(f" · {word}" for word in rest)
+
+
+def count_shells(count: int) -> str:
+    """1 shell, 2 shells."""
+    return f"{count} shell{'' if count == 1 else 's'}"
 
 
 def footer_lines(footer: Footer, columns: int) -> list[str]:

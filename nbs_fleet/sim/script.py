@@ -17,6 +17,7 @@ _PLAN = "# Plan\n\n1. step one\n2. step two"
 class Reply(NamedTuple):
     """One answer. `wait` seconds pass before it begins, `think` seconds of thinking, `stream` seconds of text.
 
+    With `until` it begins once that file exists, named from where the client was started.
     With `status` the request fails with that HTTP status instead, `times` times for the same `key`; with `failure` it
     fails as a scenario says; `broken` ends it in mid-stream with that error type.
     """
@@ -24,6 +25,7 @@ class Reply(NamedTuple):
     text: str = ""
     calls: tuple[Call, ...] = ()
     wait: float = 0.0
+    until: str = ""
     stream: float = 0.0
     think: float = 0.0
     input_tokens: int = 100
@@ -109,6 +111,11 @@ def _wait(text: str, _plan: str) -> Reply:
     return Reply(rest or "waited", wait=_number(head))
 
 
+def _until(text: str, _plan: str) -> Reply:
+    head, _, rest = text.partition(" ")
+    return Reply(rest or "there it is", until=head)
+
+
 def _think(text: str, _plan: str) -> Reply:
     head, _, rest = text.partition(" ")
     return Reply(rest or "thought", think=_number(head))
@@ -165,6 +172,7 @@ _OBEY: dict[str, Callable[[str, str], Reply]] = {
     "slow": _slow,
     "wait": _wait,
     "hang": _wait,
+    "until": _until,
     "think": _think,
     "usage": _usage,
     "bash": _bash,
@@ -183,6 +191,7 @@ DIRECTIVES: tuple[tuple[str, str], ...] = (
     ("say TEXT", "a text"),
     ("slow SECS TEXT", "a text that comes word by word over so many seconds"),
     ("wait SECS TEXT", "a text that begins after so many seconds (`hang` is the same)"),
+    ("until FILE TEXT", "a text that begins once the file exists, named from where the client was started"),
     ("think SECS TEXT", "a text after so many seconds of thinking"),
     ("bash COMMAND", "a call of Bash"),
     ("bg COMMAND", "a call of Bash in the background"),

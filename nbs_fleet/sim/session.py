@@ -103,8 +103,9 @@ class Session:
 
     @property
     def plan_path(self) -> str:
-        """Where this session's plan is kept."""
-        return os.path.join(place.config_dir(self.env), "plans", f"quiet-plan-{self.id[:8]}.md")
+        """Where this session's plan is kept. The name is of letters: the real client makes it of words."""
+        word = "".join(chr(ord("a") + ord(char) % 26) for char in self.id[:8])
+        return os.path.join(place.config_dir(self.env), "plans", f"quiet-plan-{word}.md")
 
     def flag(self, name: str) -> bool:
         """A boolean setting."""

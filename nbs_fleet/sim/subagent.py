@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nbs_fleet.sim.context import Context
 from nbs_fleet.sim.editor import Editor
 from nbs_fleet.sim.hooks import Hooks
+from nbs_fleet.sim.screen import clock
 from nbs_fleet.sim.script import Model
 from nbs_fleet.sim.tools import Result
 from nbs_fleet.sim.transcript import Transcript
@@ -19,6 +22,20 @@ if TYPE_CHECKING:
     from nbs_fleet.sim.session import Session
 
 Json = dict[str, Any]
+TOKENS = 120
+"""What the scripted model claims for one reply: 100 of input, 20 of output."""
+USAGE: Json = {
+    "input_tokens": 100,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "output_tokens": 20,
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "service_tier": "standard",
+    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    "inference_geo": "",
+    "iterations": [],
+    "speed": "standard",
+}
 
 
 class Subagent(Turn):
@@ -30,7 +47,6 @@ class Subagent(Turn):
         session = _own(above.session, self.id, self.kind)
         super().__init__(above.loop, session, View(above.loop, session, Editor()), above.front)
         self.prompt = str(given.get("prompt", ""))
-        self.uses = 0
 
     async def perform(self) -> str:
         """Work it off; the last words."""
@@ -73,17 +89,39 @@ def _own(session: Session, name: str, kind: str) -> Session:
 
 async def run(turn: Turn, given: Json) -> Result:
     """The tool Agent."""
-    agent = Subagent(turn, given)
+    agent, begun = Subagent(turn, given), time.monotonic()
     text = await agent.perform()
+    milliseconds = int((time.monotonic() - begun) * 1000)
+    uses = len(agent.used)
     data = {
         "status": "completed",
         "prompt": agent.prompt,
         "agentId": agent.id,
         "agentType": agent.kind,
         "content": [{"type": "text", "text": text}],
-        "totalDurationMs": 0,
-        "totalTokens": 120,
-        "totalToolUseCount": agent.uses,
+        "resolvedModel": turn.session.model_id,
+        "totalDurationMs": milliseconds,
+        "totalTokens": TOKENS,
+        "totalToolUseCount": uses,
+        "usage": copy.deepcopy(USAGE),
     }
-    shown = f"Done ({agent.uses} tool use{'' if agent.uses == 1 else 's'} · 120 tokens · 0s)"
-    return Result(text, shown, data)
+    if uses:
+        data["toolStats"] = _stats(agent.used)
+    shown = f"Done ({uses} tool use{'' if uses == 1 else 's'} · {TOKENS} tokens · {clock(milliseconds / 1000)})"
+    about = (
+        f"agentId: {agent.id} (use SendMessage with to: '{agent.id}', summary: '<5-10 word recap>' to continue this "
+        f"agent)\n<usage>subagent_tokens: {TOKENS}\ntool_uses: {uses}\nduration_ms: {milliseconds}</usage>"
+    )
+    blocks = [{"type": "text", "text": part} for part in (text, about)]
+    return Result(f"{text}\n{about}", shown, data, blocks=blocks)
+
+
+def _stats(used: list[str]) -> Json:
+    """How often each kind of tool was used, as hooks are told."""
+    known = {"Read": "readCount", "Bash": "bashCount", "Write": "editFileCount", "Edit": "editFileCount"}
+    found: Json = dict.fromkeys(
+        ("readCount", "searchCount", "bashCount", "editFileCount", "linesAdded", "linesRemoved", "otherToolCount"), 0
+    )
+    for name, count in Counter(used).items():
+        found[known.get(name, "otherToolCount")] += count
+    return found

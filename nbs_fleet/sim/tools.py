@@ -29,6 +29,8 @@ class Result(NamedTuple):
     cwd: str | None = None
     given: Json | None = None
     """The call's input as hooks are told it afterwards, where a dialog added to it."""
+    blocks: list[Json] | None = None
+    """What the model gets where that is more than one text; `content` then has the texts."""
 
 
 class ToolError(Exception):

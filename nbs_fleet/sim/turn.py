@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from nbs_fleet.sim import ending, faults, skills
 from nbs_fleet.sim.context import MAIL_BUSY, QUEUED
-from nbs_fleet.sim.dialogs import Answer, Dialog
+from nbs_fleet.sim.front import Front, Prompt
 from nbs_fleet.sim.hooks import Verdict, failure, success
-from nbs_fleet.sim.kernel import Future, Interrupted, Loop
-from nbs_fleet.sim.screen import clock
+from nbs_fleet.sim.kernel import Interrupted, Loop
+from nbs_fleet.sim.screen import clock, count_shells
 from nbs_fleet.sim.script import Reply
 from nbs_fleet.sim.session import Session
 from nbs_fleet.sim.transcript import new_uuid, stamp
@@ -25,38 +25,9 @@ GO_ON = (
     "is where the cut happened. Break remaining work into smaller pieces."
 )
 MOST_CUTS = 3
+LOOK_SECONDS = 0.05
+"""How often a reply that waits for a file looks for it."""
 INTERRUPTED = "Interrupted · What should Claude do instead?"
-
-
-class Prompt(NamedTuple):
-    """Something to answer. `kind`: prompt, mail, shell, or answer (the text is in the conversation already).
-
-    `body` is what the model gets where that is not the text itself; `command` names the skill that it came from.
-    """
-
-    text: str
-    source: str = "typed"
-    kind: str = "prompt"
-    shown: str | None = None
-    body: str | None = None
-    command: str | None = None
-    at: float = 0.0
-
-
-class Front(Protocol):
-    """What a turn needs of the program around it."""
-
-    def ask(self, dialog: Dialog) -> Future[Answer]: ...
-
-    def withdraw(self) -> None: ...
-
-    def hand_over(self) -> list[Prompt]: ...
-
-    def started_shell(self, description: str, command: str) -> str: ...
-
-    def background(self) -> list[Json]: ...
-
-    def refresh(self) -> None: ...
 
 
 class Stopped(Exception):  # noqa: N818 - an ending, not an error
@@ -80,6 +51,7 @@ class Turn:
         self.last_text = ""
         self.active = False
         self.blocks = 0
+        self.used: list[str] = []
         self.parent_before: str | None = None
         self.failures: dict[str, int] = {}
 
@@ -108,7 +80,9 @@ class Turn:
 
     def _close(self, seconds: float) -> None:
         verb = PAST[int(time.monotonic() * 10) % len(PAST)]
-        self.view.add(Item("done", f"✻ {verb} for {clock(seconds)}"))
+        shells = len(self.front.background())
+        still = f" · {count_shells(shells)} still running" if shells else ""
+        self.view.add(Item("done", f"✻ {verb} for {clock(seconds)}{still}"))
         script = self.session.transcript
         script.add(
             {
@@ -131,7 +105,7 @@ class Turn:
             return True
         taken: list[str] = []
         self.parent_before = session.transcript.parent
-        self.active = any(p.kind == "mail" for p in prompts)
+        self.active = any(p.hook for p in prompts)
         for prompt in prompts:
             self.view.live = [_echo(prompt)]
             self.view.changed()
@@ -267,6 +241,8 @@ class Turn:
         """Wait for the reply, show it as it comes, record it block by block."""
         if reply.wait:
             await self.loop.after(reply.wait)
+        if reply.until:
+            await self._await_file(os.path.join(self.session.project, reply.until))
         if reply.failure is not None:
             text = str(reply.failure.fields.get("partial_text", ""))
             if text:
@@ -293,6 +269,10 @@ class Turn:
         if reply.text and not reply.calls:
             self.session.context.assistant([{"type": "text", "text": reply.text}])
         self.view.changed()
+
+    async def _await_file(self, path: str) -> None:
+        while not os.path.exists(path):  # noqa: ASYNC240 - this loop has timers and no threads
+            await self.loop.after(LOOK_SECONDS)
 
     async def _stream(self, reply: Reply) -> None:
         quiet = self.session.flag("prefersReducedMotion")

@@ -143,6 +143,7 @@ class View:
             cursor=self.editor.draft.cursor,
             ghost=screen.QUEUE_HINT if self.queued else "",
             shell=self.shell_mode,
+            hint=screen.COMPACT_HINT if self.editor.text == "/compact " else "",
         )
         stash = "› stashed" if self.editor.stash is not None else ""
         editing = "ctrl+g to edit in Vim" if "\n" in self.editor.text else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nbs_fleet.sim.front import Prompt
 from nbs_fleet.sim.session import Session
-from nbs_fleet.sim.turn import Prompt
 
 
 class Waiting:

@@ -27,6 +27,8 @@ NOT: tuple[str, ...] = (
     "Permission rules are matched for plain commands, prefixes and paths; the shell is not parsed as the real client does.",
     "MCP servers are never started; plugins give skills only; there are no worktrees, teams, crons or remote control.",
     "`vim` keys, themes, images, the full-screen and the screen-reader view, and the agents' view behind the left arrow.",
+    "Hints at the right of the status line that fade by themselves, but for those that ask for the same key again.",
+    "What a background command printed is taken away when the simulator ends; the real client leaves it in `/tmp`.",
     "Several of a client's own commands: it knows `/clear`, `/compact`, `/config`, `/exit` and `/quit`.",
     "Headless use (`--print`): it only refuses it.",
     "ConfigChange and WorktreeCreate hooks, and hooks that are not commands.",

@@ -14,6 +14,11 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\breq_\w+"), "<request>"),
     (re.compile(r"async_hook_\d+"), "<async hook>"),
     (re.compile(r"toolu_\w+"), "<use>"),
+    (re.compile(r"\ba[0-9a-f]{16}\b"), "<agent>"),
+    (re.compile(r"^b[0-9a-z]{8}$"), "<task>"),
+    (re.compile(r"(?<=<task-id>)\w+(?=</task-id>)|(?<=background with ID: )\w+"), "<task>"),
+    (re.compile(r"/[^\s<>]*(<uuid>)?/tasks/\w+\.output"), "<output>"),
+    (re.compile(r"(?<=duration_ms: )\d+"), "<n>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"^project-[0-9a-f]{2}$"), "project-<x>"),
     (re.compile(r"~\d+ tokens"), "~<n> tokens"),
@@ -231,8 +236,8 @@ def rows(found: list[str], places: dict[str, str]) -> list[str]:
         for pattern, name in _ROWS:
             text = pattern.sub(name, text).rstrip()
         if text and not re.fullmatch(r"[─╌]+( .* ─+)?", text):
-            # The hint at the right fades by itself.
-            text = text.replace("● high · /effort", "").rstrip()
+            # The hints at the right fade by themselves.
+            text = re.sub(r"● high · /effort|Ctrl\+Y to paste deleted text", "", text).rstrip()
             if text:
                 shown.append(re.sub(r"[─╌]{4,}", "──", text))
     return shown

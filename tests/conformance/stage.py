@@ -275,6 +275,7 @@ def staged(client: str, folder: Path, setting: Setting) -> Iterator[Stage]:
         if client == "claude":
             api = stack.enter_context(ScriptedApi(folder / "api-log"))
             api.control.compact_seconds = setting.compact_seconds
+            api.control.folder = folder / "project"
         stage = Stage(client, folder, setting, api)
         stack.callback(stage.close)
         yield stage

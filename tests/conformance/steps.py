@@ -5,6 +5,9 @@
     paste TEXT           paste, and see it in the box
     blind TEXT           paste where there is no box (a dialog)
     keys NAME...         press keys by their tmux names, one after the other
+    press NAME           press a key and go on at once
+    pass SECONDS         let that time pass: something must not happen in it
+    queued N             wait until the transcript says that N things were put into the queue
     until STATE          wait until the screen says so and everything is quiet; then look
     until rest           wait until the state file says idle, whatever the screen says; then look
     look                 wait until everything is quiet; then look
@@ -153,6 +156,15 @@ class Player:
             self.stage.keys(name)
             self.settle() if name == "Escape" else time.sleep(POLL)
 
+    def press(self, text: str) -> None:
+        self.stage.keys(text)
+
+    def pass_time(self, text: str) -> None:
+        time.sleep(float(text))
+
+    def queued(self, text: str) -> None:
+        self.wait(lambda: sum(line.get("operation") == "enqueue" for line in self.stage.lines()) >= int(text))
+
     def until(self, text: str) -> None:
         wanted = text.strip()
 
@@ -175,8 +187,9 @@ class Player:
         self.look()
 
     def _file_agrees(self, wanted: str) -> bool:
-        """An idle screen is shown before the state file, and between two turns."""
-        return wanted != "idle" or self.stage.state().get("status") in {"idle", "shell"}
+        """The screen shows it before the state file does, and an idle one between two turns, too."""
+        said = self.stage.state().get("status")
+        return {"idle": said in {"idle", "shell"}, "busy": said == "busy"}.get(wanted, True)
 
     def just_look(self, _text: str) -> None:
         self.settle()
@@ -227,6 +240,9 @@ VERBS: dict[str, Callable[[Player, str], None]] = {
     "paste": Player.paste,
     "blind": Player.blind,
     "keys": Player.keys,
+    "press": Player.press,
+    "pass": Player.pass_time,
+    "queued": Player.queued,
     "until": Player.until,
     "look": Player.just_look,
     "shows": Player.shows,

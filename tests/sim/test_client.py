@@ -187,6 +187,7 @@ def test_resume_goes_on_with_the_same_id_file_and_memory(begin: Begin) -> None:
 def test_resume_forgets_what_a_compaction_summed_up(begin: Begin) -> None:
     client = begin("--session-id", U)
     client.turn("[[say remembered]]")
+    client.turn("[[say enough to sum up]]")
     client.send("/compact\r")
     client.until_text("Compacted (ctrl+o to see full summary)")
     client.turn("[[say more]]")

@@ -57,9 +57,10 @@ TABLE = (
     """, Setting(args=("--add-dir", "{base}/project/more"), files={"more/.claude/skills/greet/SKILL.md": SKILL})),
     play("command-queued", "a skill typed in mid-turn runs after the turn", """
         until idle
-        say [[wait 6 slow]]
+        say [[until go slow]]
         until busy
         say /greet bo
+        write go on
         shows hello bo
         until idle
     """, SKILLED),
@@ -126,7 +127,7 @@ TABLE = (
         say /compact
         until compacting
         keys Escape
-        until idle
+        until draft
     """, Setting(compact_seconds=20), aside="-requests -rows"),
     play("compact-short", "too little to compact", """
         until idle
@@ -135,6 +136,13 @@ TABLE = (
         say /compact
         until idle
     """),
+    play("compact-tool", "one turn with a tool is enough to compact", """
+        until idle
+        say [[bash echo hi]] [[say done]]
+        until idle
+        say /compact
+        until idle
+    """, aside="-requests"),
     play("compact-nothing", "nothing to compact", """
         until idle
         say /compact

@@ -293,9 +293,9 @@ TABLE = (
         shows Running…
         keys Escape
         until idle
-        say [[wait 4 slow]]
-        until idle
-    """, Setting(args=BYPASS.args, config={"messageIdleNotifThresholdMs": 2500})),
+        pass 4
+        look
+    """, Setting(args=BYPASS.args, config={"messageIdleNotifThresholdMs": 2000})),
     play("hook-disabled", "disableAllHooks", """
         until idle
         say [[say hi]]

@@ -51,16 +51,20 @@ TABLE = (
     """, MAIL),
     play("mail-busy", "a file beside a running tool goes to the model after the tool", """
         until idle
-        say [[bash sleep 6]] [[say over]]
+        say [[bash until test -e go; do sleep 0.1; done]] [[say over]]
         shows Running…
         write mail/1.msg by the way
+        queued 1
+        write go on
         until idle
     """, MAIL),
     play("mail-streaming", "a file beside a reply is answered after it", """
         until idle
-        say [[wait 6 slow]]
+        say [[until go slow]]
         until busy
         write mail/1.msg [[say got it]]
+        queued 1
+        write go on
         shows got it
         until idle
     """, MAIL),
@@ -112,18 +116,35 @@ TABLE = (
     ]})),
     play("background", "a background command, and its end", """
         until idle
-        say [[bg sleep 3]] [[say started]]
-        shows 1 shell
-        look
+        say [[bg until test -e go; do sleep 0.1; done]] [[say started]]
+        until idle
+        write go on
         shows completed
         until idle
     """, Setting(args=BYPASS)),
     play("background-fails", "a background command that fails", """
         until idle
-        say [[bg sleep 3; exit 4]] [[say started]]
-        shows 1 shell
-        look
+        say [[bg until test -e go; do sleep 0.1; done; exit 4]] [[say started]]
+        until idle
+        write go on
         shows exit code 4
+        until idle
+    """, Setting(args=BYPASS)),
+    play("background-shown", "a background command in the mode that asks", """
+        until idle
+        say [[bg sleep 20]] [[say started]]
+        until idle
+    """),
+    play("background-busy", "a background command beside a reply, and its end in mid-turn", """
+        until idle
+        say [[bg until test -e over; do sleep 0.1; done]] [[until go started]]
+        shows 1 shell
+        requests 2
+        look
+        write over yes
+        queued 1
+        write go on
+        shows completed
         until idle
     """, Setting(args=BYPASS)),
     play("subagent", "a subagent that answers", f"""

@@ -53,20 +53,21 @@ TABLE = (
     """, BYPASS),
     play("turn-streaming", "a reply that comes word by word", """
         until idle
-        say [[slow 3 a b c d e f g h]]
+        say [[slow 8 a b c d e f g h]]
         until busy
         until idle
     """),
     play("turn-thinking", "a reply after some thinking", """
         until idle
-        say [[think 2 thought]]
+        say [[think 8 thought]]
         until busy
         until idle
     """),
     play("turn-silent", "a reply that takes long to begin", """
         until idle
-        say [[wait 3 at last]]
+        say [[until go at last]]
         until busy
+        write go on
         until idle
     """),
     play("turn-max-tokens", "a reply that was cut for its length", """
@@ -84,27 +85,30 @@ TABLE = (
     """, BYPASS),
     play("queue-after-turn", "a prompt typed beside a reply is answered after it", """
         until idle
-        say [[wait 6 slow]]
+        say [[until go slow]]
         until busy
         say one more
+        write go on
         until idle
     """),
     play("queue-two", "two prompts typed beside a reply are answered together", """
         until idle
-        say [[wait 8 slow]]
+        say [[until go slow]]
         until busy
         say one more
         say and another
+        write go on
         until idle
     """),
     play("queue-up", "Up takes the queue back into the box", """
         until idle
-        say [[wait 8 slow]]
+        say [[until go slow]]
         until busy
         say one more
         keys Up
         look
         keys C-u
+        write go on
         until idle
     """),
     play("queue-escape", "Escape with a queue interrupts and submits it", """
@@ -117,9 +121,10 @@ TABLE = (
     """, BYPASS),
     play("queue-command", "a command typed in mid-turn waits for the end of the turn", """
         until idle
-        say [[wait 6 slow]]
+        say [[until go slow]]
         until busy
         say /nonsense
+        write go on
         shows Unknown command: /nonsense
         until idle
     """),
@@ -171,7 +176,9 @@ TABLE = (
     play("draft-escape", "Escape twice clears the box", """
         until idle
         paste half a thought
-        keys Escape Escape
+        press Escape
+        shows Esc again to clear
+        press Escape
         until idle
     """),
     play("draft-ctrl-c", "Ctrl+C clears the box", """
@@ -259,10 +266,11 @@ TABLE = (
         until idle
     """),
     *(
-        play(f"narrow-{columns}{'-bypass' if bypass else ''}", f"a turn in {columns} columns{' in bypass mode' if bypass else ''}", """
+        play(f"narrow-{columns}{'-bypass' if bypass else ''}", f"a turn in {columns} columns{' in bypass mode' if bypass else ''}", f"""
             until idle
-            say [[slow 3 a b c d e f g h]]
+            say [[{'slow 8' if bypass and columns < 60 else 'until go'} a b c d e f g h]]
             until busy
+            write go on
             until idle
             paste half a thought
             until draft

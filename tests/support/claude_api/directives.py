@@ -3,6 +3,7 @@
     [[say TEXT]]            plain text, stop_reason end_turn
     [[slow SECS TEXT]]      the same, streamed word by word over SECS seconds
     [[wait SECS TEXT]]      headers and message_start only after SECS seconds, then TEXT
+    [[until FILE TEXT]]     the same once that file exists, in the control's folder
     [[hang SECS TEXT]]      message_start, then silence (pings) for SECS seconds, then TEXT
     [[think SECS TEXT]]     a thinking block over SECS seconds, then TEXT
     [[bash CMD]]            tool_use Bash {"command": CMD}
@@ -29,7 +30,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-VERBS = "say|slow|wait|hang|think|bash|bg|tools|tool|saytool|plan|err|streamerr|drop|stop|usage"
+VERBS = "say|slow|wait|until|hang|think|bash|bg|tools|tool|saytool|plan|err|streamerr|drop|stop|usage"
 DIRECTIVE = re.compile(rf"\[\[({VERBS})(?:\s+(.*?))?\]\](?!\])", re.DOTALL)
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 SUMMARY = "<analysis>short</analysis><summary>SUMMARY of the conversation so far.</summary>"

@@ -47,6 +47,8 @@ class Control:
     force: Directive | None = None
     left: int = 0
     compact_seconds: float = 0.0
+    folder: Path = Path()
+    """Where the files that `until` waits for are looked for."""
     obliging: bool = False
     """Say the one word that a message asks for, as a model does that heeds it."""
     scenario: Scenario | None = None
@@ -202,6 +204,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(status, SAID.get(status, f"scripted error {status}"))
                 return
             step = Directive("say", f"recovered after {step.words[1] or 99} errors")
+        if step.verb == "until":
+            self._await_file(step.words[0])
+            step = Directive("say", step.words[1] or "there it is")
         if not body.get("stream"):
             self._whole(step, body)
             return
@@ -219,6 +224,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
         if step.verb == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
+
+    def _await_file(self, name: str) -> None:
+        api = self.server.api
+        while not (api.control.folder / name).exists():
+            if api.closing.wait(0.05):
+                raise BrokenPipeError
 
     def _open_stream(self) -> None:
         self.send_response(200)
