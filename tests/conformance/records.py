@@ -84,6 +84,7 @@ def fresh(interaction: Interaction) -> bool:
 def differences(interaction: Interaction, real: Json, sim: Json) -> list[str]:
     """What differs, as lines: `-` is only in the real client, `+` only in the simulator."""
     found = []
+    real, sim = _grouped(real), _grouped(sim)
     for part in PARTS:
         if f"-{part}" in interaction.aside:
             continue
@@ -102,6 +103,12 @@ def differences(interaction: Interaction, real: Json, sim: Json) -> list[str]:
         if one != other:
             found += [f"{part}:", *_lines(one, other)]
     return found
+
+
+def _grouped(found: Json) -> Json:
+    """With the hooks that have no order apart, also where they were recorded among the others."""
+    ordered, side = seen.split([*found["hooks"], *found["side_hooks"]])
+    return {**found, "hooks": ordered, "side_hooks": side}
 
 
 def _without_notices(payloads: list[Json]) -> list[Json]:

@@ -37,8 +37,16 @@ NUMBERS = {
     "totalToolUseCount",
 }
 """Fields whose value is a number that no two runs share."""
-SIDE = {"Notification", "FileChanged", "InstructionsLoaded", "ConfigChange", "SubagentStart", "SubagentStop"}
-"""Events that have no order of their own beside the others."""
+SIDE = {
+    "Notification",
+    "FileChanged",
+    "InstructionsLoaded",
+    "ConfigChange",
+    "CwdChanged",
+    "SubagentStart",
+    "SubagentStop",
+}
+"""Events that have no order of their own beside the others: the client does not wait for their hooks."""
 NOISE = {"file-history-snapshot", "last-prompt", "ai-title", "summary"}
 """Transcript lines that follow from what only the real client has: file backups, titles."""
 ATTACHED_NOISE = {
@@ -60,6 +68,7 @@ _VERBS = r"[A-Z][\w'é-]+"
 _ROWS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"^[·✢✳✶✻✽●*] {_VERBS}… ?(\(.*\))?$"), "<working>"),
     (re.compile(r"^(.*)Killed$"), r"\1"),
+    (re.compile(r"^(  Thought for )[\dms ]+"), r"\1<n>s "),
     (re.compile(rf"^✻ {_VERBS} for [\dms ]+"), "✻ <worked>"),
 )
 
@@ -91,7 +100,11 @@ def payload(found: Json, places: dict[str, str]) -> Json:
 
 def hooks(payloads: list[Json], places: dict[str, str]) -> tuple[list[Json], list[Json]]:
     """The payloads in order, and sorted those that have none."""
-    shown = [payload(found, places) for found in payloads]
+    return split([payload(found, places) for found in payloads])
+
+
+def split(shown: list[Json]) -> tuple[list[Json], list[Json]]:
+    """Payloads of events that have an order, and sorted those of events that have none."""
     side = [found for found in shown if found["hook_event_name"] in SIDE]
     return [found for found in shown if found["hook_event_name"] not in SIDE], sorted(side, key=repr)
 

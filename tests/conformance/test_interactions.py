@@ -9,8 +9,8 @@ from tests.conformance.table import INTERACTIONS
 from tests.conformance.table.entry import Interaction
 from tests.support import clients
 
-QUICK = ("turn-tools", "permission-text-enter", "exit-ctrl-d")
-"""Those that are played in the normal run, too; the others in `make test-all`."""
+QUICK = ("turn-tools", "permission-text-enter", "hook-stop-block", "mail-idle", "background", "exit-ctrl-d")
+"""One of each kind, played in the normal run, too; the others in `make test-all`."""
 EVERY = [
     pytest.param(i, id=i.name, marks=() if i.name in QUICK else pytest.mark.long)
     for i in INTERACTIONS

@@ -262,6 +262,8 @@ TABLE = (
         until idle
         say [[slow 20 a b c d e f g h]]
         until busy
+        requests 1
+        look
         signal TERM
         gone
     """, aside="-rows"),
