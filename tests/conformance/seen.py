@@ -154,9 +154,32 @@ def _block(block: Any) -> Any:
     return {k: v for k, v in block.items() if k not in {"id", "tool_use_id", "caller", "signature", "cache_control"}}
 
 
+def after_parents(lines: list[Json]) -> list[Json]:
+    """The lines, each behind the one it follows from: the real client may write its first turn's lines out of order."""
+    known = {line.get("uuid") for line in lines}
+    found: list[Json] = []
+    seen: set[str | None] = set()
+    waiting: dict[str | None, list[Json]] = {}
+
+    def put(line: Json) -> None:
+        parent = line.get("parentUuid")
+        if parent is not None and parent in known and parent not in seen:
+            waiting.setdefault(parent, []).append(line)
+            return
+        found.append(line)
+        seen.add(line.get("uuid"))
+        for later in waiting.pop(line.get("uuid"), []):
+            put(later)
+
+    for line in lines:
+        put(line)
+    assert len(found) == len(lines)
+    return found
+
+
 def transcript(lines: list[Json], places: dict[str, str]) -> list[Json]:
     """The lines that both clients write."""
-    return [shown for found in lines if (shown := line(found, places)) is not None]
+    return [shown for found in after_parents(lines) if (shown := line(found, places)) is not None]
 
 
 _OWN = (

@@ -111,3 +111,13 @@ def test_every_step_of_the_table_is_one_that_can_be_played() -> None:
 
     assert {step.partition(" ")[0] for i in INTERACTIONS for step in i.steps} <= VERBS.keys()
     assert all(i.about and i.steps for i in INTERACTIONS)
+
+
+def test_a_line_of_a_transcript_stands_behind_the_one_it_follows_from() -> None:
+    """The real client may write the lines of its first turn out of order."""
+    prompt = {"type": "user", "uuid": "1", "parentUuid": None, "message": {"role": "user", "content": "hi"}}
+    reply = {"type": "assistant", "uuid": "2", "parentUuid": "1", "message": {"role": "assistant", "content": []}}
+    queued = {"type": "queue-operation", "operation": "enqueue"}
+    resumed = {"type": "system", "uuid": "3", "parentUuid": "of a line that is elsewhere"}
+    assert seen.after_parents([reply, queued, prompt, resumed]) == [queued, prompt, reply, resumed]
+    assert [line["type"] for line in seen.transcript([reply, prompt], {})] == ["user", "assistant"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.clients.install import CLAUDE
+from tests.conformance.seen import after_parents
 from tests.support import clients
 from tests.support.sim_client import SimClient
 
@@ -80,29 +81,6 @@ def payloads(client: SimClient) -> list[Json]:
 def shapes(client: SimClient) -> list[tuple[str, tuple[str, ...]]]:
     """Event and keys of each payload, in order."""
     return [(p["hook_event_name"], tuple(p)) for p in payloads(client)]
-
-
-def after_parents(lines: list[Json]) -> list[Json]:
-    """The lines, each behind the one it follows from: the real client may write its first turn's lines out of order."""
-    known = {line.get("uuid") for line in lines}
-    found: list[Json] = []
-    seen: set[str | None] = set()
-    waiting: dict[str | None, list[Json]] = {}
-
-    def put(line: Json) -> None:
-        parent = line.get("parentUuid")
-        if parent is not None and parent in known and parent not in seen:
-            waiting.setdefault(parent, []).append(line)
-            return
-        found.append(line)
-        seen.add(line.get("uuid"))
-        for later in waiting.pop(line.get("uuid"), []):
-            put(later)
-
-    for line in lines:
-        put(line)
-    assert len(found) == len(lines)
-    return found
 
 
 def story(client: SimClient) -> list[str]:
