@@ -162,4 +162,4 @@ def test_any_screen_has_a_reading(rows: list[str]) -> None:
 def test_a_text_without_blanks_is_read_back_whole_from_any_width(text: str, width: int) -> None:
     shown = "> " + text
     rows = tuple(shown[n : n + width] for n in range(0, len(shown), width))
-    assert read(*rows, client=Client(ready="^> "), width=width).draft == text.rstrip("│┃|║▌▐")
+    assert (read(*rows, client=Client(ready="^> "), width=width).draft or "") == text.rstrip("│┃|║▌▐")
