@@ -33,7 +33,7 @@ from nbs_fleet.sidecar.actions import (
 )
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
-from nbs_fleet.sidecar.weigh import COMMAND_LAG, blocked_kind, evidence, settles_in, settling, submitted, weigh
+from nbs_fleet.sidecar.weigh import blocked_kind, command_lag, evidence, settles_in, settling, submitted, weigh
 from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
@@ -101,7 +101,7 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             # A dialog that was answered and does not go away is looked at again, and then shown to a person.
             overdue = bool(mind.answered) and 0.0 <= now.mono - mind.pressed_at - ANSWER_PAUSE < 1.0
             overdue |= (bool(mind.asked) and now.mono >= mind.asked_at + HOOK_SECONDS) or settles_in(mind, now) == 0.0
-            said = mind.commanded is not None and now.mono >= mind.commanded + COMMAND_LAG
+            said = mind.commanded is not None and now.mono >= mind.commanded + command_lag(mind)
             mind = replace(mind, commanded=None) if said else mind
             return _look(mind, wanted=event.poll or overdue, also=(ReadTranscript(),) if event.poll or said else ())
         case delivery.Typed():
@@ -119,6 +119,8 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
             | delivery.Handed()
         ):
             post, asked = delivery.receive(mind.post, event, now.mono)
+            if isinstance(event, delivery.Proved) and not mind.watching.capabilities.hooks:
+                mind = replace(mind, commanded=now.mono)  # its screen may not show it yet
             return replace(mind, post=post), asked
         case _:
             assert_never(event)
@@ -370,7 +372,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         asked,
         begun,
         settling(mind, now),
-        None if mind.commanded is None else mind.commanded + COMMAND_LAG,
+        None if mind.commanded is None else mind.commanded + command_lag(mind),
     )
     wake_at = min((at for at in wakes if at is not None and at > now.mono), default=None)
     noticing = mind.noticing or notify is not None

@@ -146,9 +146,14 @@ def submitted(mind: Mind, now: Moment) -> float | None:
     if news is not None and news.event == "UserPromptSubmit" and (mind.file is None or _told(mind) < mind.hook_at):
         ends.append(now.mono + mind.hook_at + HOOK_LEAD - now.wall)
     if mind.commanded is not None and not _shown(mind, mind.commanded, now):
-        ends.append(mind.commanded + COMMAND_LAG)
+        ends.append(mind.commanded + command_lag(mind))
     end = max(ends, default=now.mono)
     return end if end > now.mono else None
+
+
+def command_lag(mind: Mind) -> float:
+    """How long a client may take to show what came of what it took: its own files and hooks tell sooner than a screen."""
+    return COMMAND_LAG if mind.file is not None or mind.watching.capabilities.hooks else SUBMIT_SECONDS
 
 
 def _under_way(parcel: Parcel) -> bool:

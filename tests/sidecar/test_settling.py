@@ -7,8 +7,8 @@ from nbs_fleet.model import AgentState, BlockedKind, Message, Source
 from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
 from nbs_fleet.sidecar.decide import PROMPT_SECONDS
 from nbs_fleet.sidecar.mind import Mind, Watching
-from nbs_fleet.sidecar.parcels import Means, Parcel, Post
-from nbs_fleet.sidecar.weigh import HOOK_LEAD, SCREEN_LAG, WHOLE_LAG, weigh
+from nbs_fleet.sidecar.parcels import Means, Parcel, Post, Proved
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, SCREEN_LAG, SUBMIT_SECONDS, WHOLE_LAG, weigh
 from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run
 
 
@@ -119,3 +119,14 @@ def test_a_permission_that_no_hook_answers_blocks_at_once() -> None:
     run = Run(can=Capabilities(hooks=True, turn_hooks=True, whole_turns=True, permission_hook=True))
     run.tell(ScreenSeen(IDLE), hooked("PermissionRequest", PERMISSION, run.now), ScreenSeen(PERMISSION))
     assert run.report.state is AgentState.BLOCKED
+
+
+def test_a_client_without_hooks_counts_as_busy_after_a_proof_until_its_screen_has_surely_followed() -> None:
+    run = Run(can=Capabilities(session_id=True))
+    run.tell(ScreenSeen(IDLE), Proved("d-1-x", "transcript"))
+    assert run.report.state == "busy"
+    run.tell(Ticked(), after=SUBMIT_SECONDS)
+    assert run.report.state == "idle"
+    run = Run(can=Capabilities(hooks=True))
+    run.tell(ScreenSeen(IDLE), Proved("d-1-x", "transcript"))
+    assert run.report.state is AgentState.IDLE
