@@ -56,8 +56,7 @@ def test_a_project_that_is_not_trusted_blocks_until_a_person_answers(fleet: Flee
 def test_a_turn_is_busy_from_its_begin_to_its_end(fleet: Fleet, other: Other, doing: str) -> None:
     """Not a moment of idleness while text streams or a tool runs."""
     up(fleet, other, prompt_text="[[say ready]]")
-    delivered(fleet, send(fleet, doing))
-    begun = fleet.told("ana", "message delivered")[-1]["at"]
+    begun = delivered(fleet, send(fleet, doing))["at"]
     becomes(fleet, "idle")
     states = [(r["at"], r["state"]) for r in fleet.told("ana", "state")]
     ended = [at for at, state in states if state == "idle" and at > begun]
@@ -129,8 +128,7 @@ def test_a_permission_is_answered_by_policy_without_a_dialog(
     dialogs = {"trust": "accept", "permission": wish}
     up(fleet, other, prompt_text="[[say ready]]", permission_mode=None, dialogs=dialogs)
     mark = fleet.root.parent / "outside"
-    delivered(fleet, send(fleet, f"[[bash outside: touch {mark}]] [[say done]]"))
-    asked = fleet.told("ana", "message delivered")[-1]["at"]
+    asked = delivered(fleet, send(fleet, f"[[bash outside: touch {mark}]] [[say done]]"))["at"]
     fleet.until(lambda: ended(fleet, asked), within=WITHIN, what="the turn is over")
     assert mark.exists() == done
     assert hooked(fleet, "allow" if done else "deny")
