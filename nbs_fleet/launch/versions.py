@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -133,16 +134,7 @@ def _run(question: Question, path: str) -> str | Answer:
     """The output of `path --version`, or what went wrong."""
     name = question.driver.name
     try:
-        done = subprocess.run(
-            [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            stdin=subprocess.DEVNULL,
-            env=dict(question.env),
-            check=False,
-        )
+        done = _asked(path, dict(question.env))
     except subprocess.TimeoutExpired:
         return Answer(remark=f"{name}: {path} --version gave no answer within {TIMEOUT:.0f} s")
     except OSError as error:
@@ -152,6 +144,27 @@ def _run(question: Question, path: str) -> str | Answer:
         problem = f"{name}: {path} --version: exit {done.returncode}: {said[:200]}"
         return Answer(problem=problem, hint=f"run `{path} --version` by hand")
     return done.stdout
+
+
+def _asked(path: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `path --version`; one that takes too long ends with all that it started (Gemini CLI starts itself again)."""
+    with subprocess.Popen(
+        [path, "--version"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=env,
+        start_new_session=True,
+    ) as running:
+        try:
+            out, err = running.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
 
 def _judge(driver: Driver, path: str, version: str) -> Answer:

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from nbs_fleet.errors import MissingError
@@ -93,6 +94,15 @@ def test_an_answer_that_does_not_come_is_a_remark_only(tmp_path: Path, monkeypat
     monkeypatch.setattr(versions, "TIMEOUT", 0.2)
     program(tmp_path / "bin", "claude", "exec sleep 20")
     assert "gave no answer" in check(tmp_path, agent()).warnings[0]
+
+
+def test_one_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "TIMEOUT", 2.0)
+    noted = tmp_path / "child"
+    program(tmp_path / "bin", "claude", f"sleep 300 & echo $! > {noted}; wait")
+    assert "gave no answer" in check(tmp_path, agent()).warnings[0]
+    child = int(noted.read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_known_program_is_not_asked_again_until_it_changes(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     "codex": {},
     "copilot": {"native inbox": _NO_INBOX},
     "gemini": {
+        "one shot": "without a terminal it works only in a folder that a person has trusted",
         "native inbox": _NO_INBOX,
         **dict.fromkeys(("context at a tool", "stop block", "permission hook"), _NO_HOOKS),
     },
