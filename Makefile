@@ -24,10 +24,12 @@ check: setup
 
 test: setup
 	@sh .ci/tmux.sh
+	@sh .ci/chromium.sh || [ "$$CI" != true ]
 	@$(PYTHON) tests/suites.py
 
 test-all: setup
 	@sh .ci/tmux.sh
+	@sh .ci/chromium.sh || [ "$$CI" != true ]
 	@$(PYTHON) tests/suites.py --long
 
 clean:

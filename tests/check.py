@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 MODULE_LINES = 400
 FUNCTION_LINES = 60
-FAST = "not tmux and not e2e and not real and not long"
+FAST = "not tmux and not e2e and not real and not long and not browser"
 SECONDS = 600.0
 
 

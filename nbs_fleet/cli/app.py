@@ -31,7 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "deploy": Entry("nbs_fleet.cli.deploy:deploy", "put what the clients need into your files, ahead of up"),
     "down": Entry("nbs_fleet.cli.down:down", "stop the team and leave nothing behind"),
     "ps": Entry("nbs_fleet.cli.ps:ps", "one row per agent: state, since when, what waits"),
-    "top": Entry("nbs_fleet.top.command:top", "all of it on one screen"),
+    "top": Entry("nbs_fleet.top.command:top", "all of it on one screen, here or in a browser"),
     "attach": Entry("nbs_fleet.cli.attach:attach", "go to an agent's pane"),
     "logs": Entry("nbs_fleet.cli.logs:logs", "what happened, for people"),
     "peek": Entry("nbs_fleet.cli.peek:peek", "an agent's screen, or its last capture"),

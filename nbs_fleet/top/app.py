@@ -17,6 +17,8 @@ from textual.widgets import DataTable, Footer, Static
 from nbs_fleet.attention.queue import Item
 from nbs_fleet.cli import output
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.deathwatch import DeathWatch
+from nbs_fleet.model import ProcId
 from nbs_fleet.top import acts, view
 from nbs_fleet.top.dialogs import Answering, Reading, Sure, Writing
 from nbs_fleet.top.look import Look, Mirror, Wish
@@ -48,7 +50,7 @@ Perform = Callable[[acts.Act], Awaitable[acts.Done]]
 
 
 class Top(App[None]):
-    """One team on one screen. `clock` tells wall seconds; `perform` runs what a person wants done."""
+    """One team on one screen. `clock` tells wall seconds; `perform` runs what a person wants done; `parent`: it ends with it."""
 
     CSS_PATH = "style.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -75,15 +77,16 @@ class Top(App[None]):
         clock: Callable[[], float],
         attach: Callable[[str], list[str]],
         home: str = "",
+        parent: ProcId | None = None,
     ) -> None:
         super().__init__()
         self._source, self._perform, self._clock, self._attaching = source, perform, clock, attach
-        self._home = home
+        self._home, self._parent_proc = home, parent
+        self._deaths: DeathWatch | None = None
         self._look: Look | None = None
         self._trouble = ""
         self._mirror: Mirror | None = None
         self._wish = Wish()
-        self._panel = 0
         self._changed = asyncio.Event()
         self._turned = asyncio.Event()
         self._agents = Table("No agents.", id="agents", classes="panel")
@@ -104,9 +107,14 @@ class Top(App[None]):
         self._agents.table.focus()
         self._follow()
         self._watch_screen()
+        if self._parent_proc is not None:
+            self._deaths = DeathWatch()
+            self._deaths.add(self._parent_proc, lambda _: self.exit())
 
     def on_unmount(self) -> None:
         """Let go of what was watched."""
+        if self._deaths is not None:
+            self._deaths.close()
         self._source.close()
 
     @work(exclusive=True, group="follow")
@@ -192,11 +200,8 @@ class Top(App[None]):
     def _lower(self) -> tuple[Table | Lines, ...]:
         return (self._queue, self._screen, self._story, self._chat)
 
-    def on_resize(self) -> None:
-        """Another size has another layout."""
-        self.call_after_refresh(self._resized)
-
-    def _resized(self) -> None:
+    def on_fitted(self) -> None:
+        """A panel has another size: draw it anew, and look at the screen if that is it."""
         self._draw()
         self._turned.set()
 
@@ -235,12 +240,11 @@ class Top(App[None]):
 
     def action_panel(self, number: int) -> None:
         """Show a panel, and go there."""
-        self._panel = number
         for other, panel in enumerate(self._lower()):
             panel.set_class(other == number, "-shown")
         panel = self._lower()[number]
         (panel.table if isinstance(panel, Table) else panel).focus()
-        self.call_after_refresh(self._resized)
+        self._draw()
 
     def action_chat(self) -> None:
         """Show the next chat."""

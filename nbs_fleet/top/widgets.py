@@ -9,11 +9,16 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.coordinate import Coordinate
+from textual.message import Message
 from textual.widgets import DataTable, Static
 
 from nbs_fleet.top.grid import PADDING, Grid
 from nbs_fleet.top.text import text_of, text_of_lines
 from nbs_fleet.top.view import Line
+
+
+class Fitted(Message):
+    """A panel has another size, or has one at all: what it shows can be made to fit."""
 
 
 class Lines(VerticalScroll):
@@ -28,6 +33,10 @@ class Lines(VerticalScroll):
     def compose(self) -> ComposeResult:
         """The text in it."""
         yield self._text
+
+    def on_resize(self) -> None:
+        """Its size is known now."""
+        self.post_message(Fitted())
 
     @property
     def room(self) -> int:
@@ -68,6 +77,10 @@ class Table(Vertical):
         """The table and the remark; a style shows one of them."""
         yield self.table
         yield self._remark
+
+    def on_resize(self) -> None:
+        """Its size is known now."""
+        self.post_message(Fitted())
 
     @property
     def room(self) -> int:

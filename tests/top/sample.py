@@ -27,7 +27,7 @@ SCREEN = """\
 ● I'll look at how the test waits before I run it.
 
 ● Read(tests/net/test_retry.py)
-  ⎿  Read 84 lines
+  └  Read 84 lines
 
 ● It sleeps for a fixed 50 ms and then expects the second attempt to have happened. On a loaded machine it has not.
   I'll wait for the attempt itself.
@@ -152,7 +152,7 @@ MESSAGES = (
         "default of `--jobs`. Who made these?",
     ),
     ChatMessage("bo-2", int(NOW - 1_860), "The retry limit was me. `--jobs` came with ana's scheduler."),
-    ChatMessage("ana", int(NOW - 420), "Parser is through review: 3 findings, 2 fixed. 日本語のコメントも読めます."),
+    ChatMessage("ana", int(NOW - 420), "Parser is through review: 3 findings, 2 fixed."),
     ChatMessage("bo-1", int(NOW - 200), "test_retry sleeps instead of waiting. I mend it, then build once."),
 )
 

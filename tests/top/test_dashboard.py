@@ -20,7 +20,7 @@ from tests.top.stage import Stage
 SIZE = (80, 24)
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], bool], within: float = 30.0) -> None:
+async def until(pilot: Pilot[None], holds: Callable[[], bool], within: float = 120.0) -> None:
     """Let the dashboard work until it holds."""
     end = time.monotonic() + within
     while not holds():
