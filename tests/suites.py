@@ -70,7 +70,7 @@ def suites(*, long: bool) -> tuple[Suite, ...]:
     e2e = f"e2e{rest}"
     return (
         Suite("tmux", "tmux", f"tmux and not e2e and not real{rest}"),
-        Suite("browser", "Chromium", "browser", workers=1, paths=("tests/top",)),
+        Suite("browser", "Chromium", f"browser{rest}", workers=1, paths=("tests/top",)),
         *((Suite("long", "no client", "long and not tmux and not e2e and not real"),) if long else ()),
         Suite("real clients", "Claude Code, claudeless", f"real and not e2e{rest}", needs=CLAUDE),
         Suite("end to end", "simulator", e2e, client="sim", workers=4, paths=E2E),

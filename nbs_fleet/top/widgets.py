@@ -22,11 +22,11 @@ class Fitted(Message):
 
 
 class Lines(VerticalScroll):
-    """Lines of text. It shows the end as long as nobody has scrolled away from it (`ends`), else where it is."""
+    """Lines of text. It shows the end as long as nobody has scrolled away from it."""
 
-    def __init__(self, *, ends: bool = True, id: str, classes: str) -> None:  # noqa: A002 - the library's own name
+    def __init__(self, *, id: str, classes: str) -> None:  # noqa: A002 - the library's own name
         super().__init__(id=id, classes=classes)
-        self._ends = ends
+        self._follows = True
         self._shown: list[Line] | None = None
         self._text = Static(markup=False)
 
@@ -36,6 +36,8 @@ class Lines(VerticalScroll):
 
     def on_resize(self) -> None:
         """Its size is known now."""
+        if self._follows:
+            self.scroll_end(animate=False)
         self.post_message(Fitted())
 
     @property
@@ -45,17 +47,22 @@ class Lines(VerticalScroll):
 
     def show(self, lines: list[Line]) -> None:
         """Put these lines in place of what is there."""
-        if lines == self._shown:
+        if lines == self._shown or not self.size.width:
             return
-        follows = self._ends and (self._shown is None or self.scroll_offset.y >= self.max_scroll_y)
         self._shown = lines
         self._text.update(text_of_lines(lines))
-        if follows:
+        if self._follows:
             self.scroll_end(animate=False)
 
     def again(self) -> None:
         """Something else is shown next: begin at its end."""
-        self._shown = None
+        self._follows = True
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Who scrolls away from the end stays where they are, until they come back to it."""
+        super().watch_scroll_y(old_value, new_value)
+        if old_value != new_value:
+            self._follows = round(new_value) >= self.max_scroll_y
 
 
 class Rows(DataTable[object]):
@@ -97,7 +104,7 @@ class Table(Vertical):
     def show(self, grid: Grid) -> None:
         """Put this table in place of what is there."""
         before = self._shown
-        if grid == before:
+        if grid == before or not self.size.width:
             return
         chosen = self.chosen
         self._shown = grid
