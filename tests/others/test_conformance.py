@@ -52,7 +52,11 @@ def test_a_project_that_is_not_trusted_blocks_until_a_person_answers(fleet: Flee
     assert other.model_api.turns() == []
 
 
-@pytest.mark.parametrize("doing", ["[[slow 8 some words]]", "[[bash sleep 8]] [[say done]]"])
+# Qwen Code 0.15.10 runs no `sleep` by itself (measured).
+WORKS = {"text": "[[slow 8 some words]]", "tool": "[[bash for n in 1 2 3 4; do sleep 2; done]] [[say done]]"}
+
+
+@pytest.mark.parametrize("doing", WORKS.values(), ids=WORKS)
 def test_a_turn_is_busy_from_its_begin_to_its_end(fleet: Fleet, other: Other, doing: str) -> None:
     """Not a moment of idleness while text streams or a tool runs."""
     up(fleet, other, prompt_text="[[say ready]]")
