@@ -85,7 +85,7 @@ def _bindings(bin_dir: str | None) -> tuple[tuple[str, ...], ...]:
         return ()
     key = _program(bin_dir, "key")
     bound = tuple(("bind-key", name, "run-shell", "-b", f"{key} {verb} '#{{client_name}}'") for name, verb in KEYS)
-    popup = ("bind-key", LIST_KEY, "display-popup", "-w", "80%", "-h", "60%", "-E", f"{key} list")
+    popup = ("bind-key", LIST_KEY, "display-popup", "-w", "95%", "-h", "90%", "-E", f"{key} list")
     return (*bound, popup)
 
 

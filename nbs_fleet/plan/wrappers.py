@@ -92,6 +92,8 @@ skip)
     if said=$(fleet skip 2>&1); then fleet next --client "$client"; else say "$said"; fi
     ;;
 list)
+    # The dashboard previews the pane of the chosen item; it is an extra, which may be missing.
+    fleet top --queue && exit 0
     fleet queue
     printf '\\nEnter closes this. '
     read -r _

@@ -50,7 +50,10 @@ Perform = Callable[[acts.Act], Awaitable[acts.Done]]
 
 
 class Top(App[None]):
-    """One team on one screen. `clock` tells wall seconds; `perform` runs what a person wants done; `parent`: it ends with it."""
+    """One team on one screen. `clock` tells wall seconds; `perform` runs what a person wants done; `parent`: it ends with it.
+
+    `queue_first`: it begins in the queue, with the agent that has waited the longest.
+    """
 
     CSS_PATH = "style.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -78,11 +81,13 @@ class Top(App[None]):
         attach: Callable[[str], list[str]],
         home: str = "",
         parent: ProcId | None = None,
+        queue_first: bool = False,
     ) -> None:
         super().__init__()
         self._source, self._perform, self._clock, self._attaching = source, perform, clock, attach
         self._home, self._parent_proc = home, parent
         self._deaths: DeathWatch | None = None
+        self._queue_first = queue_first
         self._look: Look | None = None
         self._trouble = ""
         self._mirror: Mirror | None = None
@@ -104,7 +109,7 @@ class Top(App[None]):
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self._agents.table.focus()
+        (self._queue if self._queue_first else self._agents).table.focus()
         self._follow()
         self._watch_screen()
         if self._parent_proc is not None:
@@ -139,6 +144,10 @@ class Top(App[None]):
         except FleetError as error:
             self._trouble = error.message.splitlines()[0]
         self._draw()
+        item = self._item() if self._queue_first else None
+        if item is not None:
+            self._queue_first = False
+            self._turn(Wish(item.handle or self._wish.handle, self._wish.chat))
 
     async def _until_changed(self) -> None:
         end = asyncio.get_running_loop().time() + POLL

@@ -15,11 +15,12 @@ from nbs_fleet.errors import MissingError, UsageError
 
 Web = Annotated[bool, typer.Option("--web", help="serve it to your browser, on this machine only, until Ctrl-C")]
 Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="the port for --web; 0: a free one")]
+First = Annotated[bool, typer.Option("--queue", help="begin in the queue, at what has waited the longest")]
 MISSING = "the dashboard needs the packages of the extra `top`"
 HINT = "pip install 'nbs-fleet[top]'; without it: nbs-fleet ps --watch, nbs-fleet queue --watch"
 
 
-def top(*, web: Web = False, port: Port = 0, team: TeamName = None) -> int:
+def top(*, queue: First = False, web: Web = False, port: Port = 0, team: TeamName = None) -> int:
     """Show a team on one screen: agents, what waits for you, a screen, a story, a chat; and act on them.
 
     Keys are at the bottom, ? explains them. With --web the same is served on 127.0.0.1 to the one browser that
@@ -28,18 +29,21 @@ def top(*, web: Web = False, port: Port = 0, team: TeamName = None) -> int:
     For example:
         nbs-fleet top
         nbs-fleet top --team review
+        nbs-fleet top --queue
         nbs-fleet top --web --port 8123
     """
     found = find_team(team)
     found.plan()
     if port and not web:
         raise UsageError("--port goes with --web")
+    if queue and web:
+        raise UsageError("--queue is for a terminal; in a browser, press 1")
     if web:
         return _serve(found, port)
-    return _show(found)
+    return _show(found, queue_first=queue)
 
 
-def _show(found: Found) -> int:
+def _show(found: Found, *, queue_first: bool) -> int:
     if not web_child() and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the dashboard needs a terminal", hint="nbs-fleet ps, nbs-fleet queue; or nbs-fleet top --web")
     try:
@@ -62,6 +66,7 @@ def _show(found: Found) -> int:
         attach=lambda handle: acts.argv(found, acts.attach(handle)),
         home=os.path.expanduser("~"),
         parent=parent,
+        queue_first=queue_first,
     )
     dashboard.run()
     return dashboard.return_code or 0

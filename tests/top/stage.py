@@ -52,7 +52,7 @@ class Stage:
         self.acts.append(act)
         return self._done
 
-    def app(self) -> Top:
+    def app(self, *, queue_first: bool = False) -> Top:
         """The dashboard of this team."""
         return Top(
             self,
@@ -60,4 +60,5 @@ class Stage:
             clock=lambda: sample.NOW,
             attach=lambda handle: ["true", handle],
             home=sample.HOME,
+            queue_first=queue_first,
         )

@@ -99,3 +99,11 @@ async def test_what_others_wrote_is_no_markup() -> None:
         assert evil in shown(pilot)
         await pilot.press("escape", "question_mark")
         await until(pilot, lambda: "the team goes on" in shown(pilot))
+
+
+async def test_it_may_begin_in_the_queue_beside_the_screen_of_who_has_waited_the_longest() -> None:
+    stage = Stage()
+    async with stage.app(queue_first=True).run_test(size=(150, 30)) as pilot:
+        await until(pilot, lambda: "Screen of bo-1" in shown(pilot))
+        await pilot.press("down")
+        await until(pilot, lambda: "Screen of oracle" in shown(pilot))
