@@ -227,7 +227,7 @@ TABLE = (
         until idle
         say [[say hi]]
         until idle
-        keys Escape Escape
+        twice Escape Rewind
         look
         keys Escape
         until idle
