@@ -20,11 +20,11 @@ FAULTS = (
 )
 
 
-@pytest.mark.parametrize("first", range(0, 32, 8))
+@pytest.mark.parametrize("first", [0, 16])
 def test_every_law_is_kept_over_hours(first: int) -> None:
-    counts, outcomes = many(range(first, first + 8), 2)
+    counts, outcomes = many(range(first, first + 16), 2)
     assert not [outcome.broke for outcome in outcomes if outcome.broke]
-    assert counts["peace"] == 16
+    assert counts["peace"] == 32
     assert all(counts[fault] for fault in FAULTS), counts
 
 
@@ -49,7 +49,7 @@ def test_a_broken_law_is_shrunk_to_what_it_takes() -> None:
         told = story(0, 1)
         short = shrink(told, tries=40)
         assert play(short).broke == short.broke != ""
-    assert len(short.happenings) < len(told.happenings) / 4
+    assert len(short.happenings) < len(told.happenings) / 2
     assert play(short).broke == ""
 
 
