@@ -222,7 +222,7 @@ def test_in_tmux_a_key_goes_to_the_right_pane_among_twelve_and_the_status_line_t
         assert panes["a2"] in printed.out, str(printed)
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 def test_a_text_is_typed_where_an_option_takes_one(fleet: Fleet) -> None:
     fleet.write_team([fleet.client.agent("ana")])
     fleet.up()

@@ -96,7 +96,7 @@ def test_a_mention_wakes_whom_it_names_and_reaches_it(fleet: Fleet) -> None:
         assert "all as recorded" in fleet.run("replay", handle).out
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 def test_a_chat_that_the_agent_unregisters_is_watched_no_more_and_one_it_registers_is(fleet: Fleet) -> None:
     own_lines_register(fleet)
 
@@ -113,7 +113,7 @@ def own_lines_register(fleet: Fleet) -> None:
     fleet.until(lambda: "side" not in unread(fleet, "ana"), within=60, what="it is watched no more")
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 def test_ordinary_output_registers_nothing(fleet: Fleet) -> None:
     ordinary_output(fleet)
 
@@ -255,7 +255,7 @@ def test_an_agent_with_the_skill_is_noticed_by_its_call_and_reads_its_own_comman
     fleet.until(lambda: read(fleet, session, "Say hello as ana: maria"), within=60, what="the team's own skill is read")
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 def test_a_call_that_the_client_does_not_know_is_made_good_in_plain_words(fleet: Fleet) -> None:
     ana = fleet.client.agent("ana", prompt_text="hello ana")
     come_up(fleet, [ana], chats=["live"], sidecar={**QUICK, "notify": "/nbs-notify {summary}"})

@@ -221,7 +221,7 @@ def test_no_message_of_200_is_lost_when_clients_are_killed(big: Crew, way: str) 
     kill_clients(big, LONG, 25, seeded())
 
 
-@pytest.mark.clients("sim", "claude")
+@pytest.mark.clients("sim", "claude", long=("claude",))
 def test_what_is_sent_while_the_supervisor_is_dead_arrives_later(big: Crew) -> None:
     bring_up(big, "mail")
     with big.fleet.without_supervisor():

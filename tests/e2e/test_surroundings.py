@@ -15,7 +15,8 @@ from tests.support.fleet import Fleet
 
 pytestmark = pytest.mark.clients("sim")
 
-ODD = ["with space", 'it\'s "quoted" $HOME `id`', "ünïcode-日本-\U0001f680", "long-" + "x" * 195, "#{pane_id};%1"]
+HARMLESS = ["with space", "ünïcode-日本-\U0001f680", "long-" + "x" * 195]
+ODD = ['it\'s "quoted" $HOME `id`', "#{pane_id};%1", *(pytest.param(name, marks=pytest.mark.long) for name in HARMLESS)]
 
 
 def works(fleet: Fleet) -> None:

@@ -212,6 +212,8 @@ TABLE = (
     """, Setting(args=PLAN.args, size=(60, 30)), aside="-rows"),
     play("plan-enter", "the model goes into plan mode", """
         until idle
+        say [[say hello]]
+        until idle
         say [[tool EnterPlanMode {}]] [[say planning]]
         until idle
     """, BYPASS),

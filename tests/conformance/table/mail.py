@@ -73,6 +73,7 @@ TABLE = (
         say [[bash touch made]] [[say did]]
         until permission
         write mail/1.msg by the way
+        queued 1
         look
         keys 1
         until idle
