@@ -29,6 +29,7 @@ TABLE = (
         until idle
     """, NAMED),
     play("start-prompt", "a prompt on the command line", """
+        shows ● from the start
         until idle
     """, Setting(args=("[[say from the start]]",))),
     play("start-plan-mode", "a start in plan mode", """
