@@ -169,7 +169,10 @@ def forget_signal(path: str) -> None:
 
 
 def settle_signal(path: str, at: float) -> None:
-    """A person has heard what an agent said of itself, or that it said nothing: until its next turn nobody asks again."""
+    """A person has heard what an agent said of itself, or that it said nothing: until its next turn nobody asks again.
+
+    FleetError: it can't be written.
+    """
     write_atomic(path, msgspec.json.encode({"kind": SETTLED, "message": "", "at": at}) + b"\n")
 
 

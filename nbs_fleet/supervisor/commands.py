@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from nbs_fleet.errors import FleetError
 from nbs_fleet.supervisor.protocol import Answer, Request
 
 MAX_LINE = 65_536
@@ -83,7 +84,12 @@ class CommandSocket:
         if request.do == "follow":
             await self._stream(request, reader, writer)
             return
-        await _send(writer, await self._handle(request))
+        try:
+            answer = await self._handle(request)
+        except FleetError as error:
+            # A full disk, for one: whoever asked is told why nothing came of it.
+            answer = Answer(ok=False, error=error.message)
+        await _send(writer, answer)
 
     async def _stream(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Changes until the follower goes away or falls too far behind."""
