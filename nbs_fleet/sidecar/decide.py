@@ -49,9 +49,10 @@ HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
 """The dialogs that hooks answer, where the client lets them."""
 
 SUBMITTED = "a prompt was just submitted"
+"""Why a client that looks idle is reported busy."""
+
 PROMPT_SECONDS = 60.0
 """How long after its start a client may show its prompt before it submits it (opencode: 0.2 s, some 15 s after)."""
-"""Why a client that looks idle is reported busy."""
 
 Step = tuple[Mind, tuple[Action, ...]]
 
@@ -63,7 +64,7 @@ def decide(mind: Mind, event: Event, now: Moment) -> Step:
         mind = replace(mind, noticing=False)
     mind, actions = _take(mind, event, now)
     if any(isinstance(a, Look) for a in actions):
-        mind = replace(mind, looking=True)
+        mind = replace(mind, looking=True, looking_at=now.wall)
     mind, told = _conclude(mind, now)
     mind, more = _act(mind, now)
     mind, late = _conclude(mind, now) if more else (mind, ())
@@ -194,7 +195,8 @@ def _look(mind: Mind, *, wanted: bool, also: tuple[Action, ...] = ()) -> Step:
 
 def _screen(mind: Mind, event: ScreenSeen, now: Moment) -> Step:
     again = mind.look_again
-    mind = replace(mind, screen=event.reading, screen_at=now.wall, looking=False, look_again=False)
+    at = mind.looking_at if mind.looking else now.wall
+    mind = replace(mind, screen=event.reading, screen_at=at, looking=False, look_again=False)
     dialog = event.reading.dialog
     if dialog is None or event.answer is None:
         return _look(replace(mind, asked=""), wanted=again)

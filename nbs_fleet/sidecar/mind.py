@@ -38,6 +38,7 @@ class Mind(Struct, frozen=True):
     title_at: float = 0.0
     screen: Reading = SILENT
     screen_at: float = 0.0
+    """When the look at it began: what changed meanwhile may be missing in it."""
     hook: HookNews | None = None
     hook_at: float = 0.0
     turns: Turns = Turns()
@@ -49,6 +50,7 @@ class Mind(Struct, frozen=True):
     signal_text: str = ""
     acknowledged: bool = False
     looking: bool = False
+    looking_at: float = 0.0
     look_again: bool = False
     asked: str = ""
     """The dialog on the screen that the client's own hook answers by policy, and since when (monotonic)."""

@@ -86,6 +86,18 @@ def test_a_state_file_that_is_newer_than_the_screen_wins() -> None:
     assert run.report.state is AgentState.IDLE
 
 
+def test_a_look_that_began_before_the_state_file_changed_shows_no_dialog_of_now() -> None:
+    permission = Reading(AgentState.BLOCKED, blocked=BlockedKind.PERMISSION)
+    run = Run()
+    run.tell(file(permission), ScreenSeen(permission), Ticked(poll=True))
+    run.tell(file(IDLE), after=0.1)
+    # Drawn before the dialog was answered, and read after it.
+    assert Look() in run.tell(ScreenSeen(permission), after=0.1)
+    assert run.report.state is AgentState.IDLE
+    run.tell(ScreenSeen(permission), after=0.1)
+    assert run.report.state is AgentState.BLOCKED
+
+
 MESSAGE = Message("d-1-x", "ana", "bo", "hello", 0.0)
 
 
