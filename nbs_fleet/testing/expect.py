@@ -100,6 +100,7 @@ def _agent(said: AgentSeen, now: AgentNow | None) -> Verdict:
         return Verdict(met=False, saw=(f"{said.handle} was not started yet",))
     wrong = (
         (said.state is not None and now.state != said.state and not (said.state == "paused" and now.paused))
+        or (said.state == "idle" and not now.ready)
         or (said.blocked is not None and now.blocked != said.blocked)
         or (said.restarts is not None and now.restarts != said.restarts)
         or (said.exit is not None and now.exit != said.exit)
@@ -115,6 +116,8 @@ def describe(now: AgentNow) -> tuple[str, ...]:
     """How an agent is, for people, with what can be done about it."""
     detail = f" ({clip(now.detail)})" if now.detail else ""
     lines = [f"{now.handle} is {now.state}{f': {now.blocked}' if now.blocked else ''}{detail}"]
+    if now.state == "idle" and not now.ready:
+        lines.append("it has not taken the prompt yet that it was started with")
     if now.blocked:
         asks = f": {clip(now.asks)}" if now.asks else ""
         lines.append(f"it waits for a person{asks}; a step `answer` answers it, `dialogs:` in the team file by itself")
@@ -122,7 +125,7 @@ def describe(now: AgentNow) -> tuple[str, ...]:
         lines.append("failed is final: it is not started again until a person acts")
     if now.exit_words:
         lines.append(f"its client ended before: {clip(now.exit_words)}")
-    lines.append(f"it was started again {_times(now.restarts)} since up")
+    lines.append(f"started again since up: {_times(now.restarts)}")
     if now.queued:
         lines.append(f"{now.queued} messages wait in its queue")
     return tuple(lines)
@@ -133,7 +136,7 @@ def _wanted_agent(said: AgentSeen) -> str:
     if said.state is not None or said.blocked is not None:
         parts.append(f"is {said.state or 'blocked'}{f' ({said.blocked})' if said.blocked else ''}")
     if said.restarts is not None:
-        parts.append(f"was started again {_times(said.restarts)}")
+        parts.append(f"was started again {_times(said.restarts)}" if said.restarts else "was never started again")
     if said.exit is not None:
         parts.append(f"ended with {said.exit} last")
     return f"{said.handle} {' and '.join(parts) or 'is there'}"

@@ -224,6 +224,7 @@ def _now(record: AgentRecord, *, supervised: bool) -> AgentNow:
         exit_words=end.explain() if end else "",
         queued=record.queued,
         paused=detail.partition(";")[0] == "paused",
+        ready=record.ready,
     )
 
 

@@ -162,7 +162,7 @@ class AnswerStep(Strict):
 
 
 class WaitStep(Strict):
-    """Go on when an agent is in a state."""
+    """Go on when an agent is in a state; `idle` is one that has taken the prompt of its start, too."""
 
     agent: Text = key("Handle", must=True, example="ana")
     state: Annotated[State, WORD] = key("State", must=True, example="idle")

@@ -22,6 +22,8 @@ class AgentNow(Struct, frozen=True):
     queued: int = 0
     paused: bool = False
     """Its client goes on with what it does, and the fleet leaves it in peace."""
+    ready: bool = True
+    """It has taken the prompt that it was started with, if there is one."""
 
 
 class MessageNow(Struct, frozen=True):

@@ -54,7 +54,7 @@ WRONG = [
     (
         Seen(agents=(AgentNow("ana", "busy", detail="Bash"),)),
         {"agent": {"handle": "ana", "state": "idle"}},
-        ("ana is busy (Bash)", "it was started again never since up"),
+        ("ana is busy (Bash)", "started again since up: never"),
         False,
     ),
     (
@@ -72,10 +72,16 @@ WRONG = [
     (
         Seen(agents=(AgentNow("ana", "idle", restarts=2),)),
         {"agent": {"handle": "ana", "restarts": 1}},
-        ("it was started again twice since up",),
+        ("started again since up: twice",),
         True,
     ),
     (Seen(), {"agent": {"handle": "ana", "state": "idle"}}, ("ana was not started yet",), False),
+    (
+        Seen(agents=(AgentNow("ana", "idle", ready=False),)),
+        {"agent": {"handle": "ana", "state": "idle"}},
+        ("ana is idle", "it has not taken the prompt yet that it was started with"),
+        False,
+    ),
     (
         Seen(chat=CHAT),
         {"messages": {"chat": "live", "from": "bo", "matches": "done"}},

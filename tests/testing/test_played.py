@@ -58,7 +58,7 @@ steps:
 """
 WRONG = {
     "state": ("expect: {agent: {handle: ana, state: busy}}", "ana is idle"),
-    "restarts": ("expect: {agent: {handle: ana, restarts: 2}}", "it was started again never since up"),
+    "restarts": ("expect: {agent: {handle: ana, restarts: 2}}", "started again since up: never"),
     "chat": ("expect: {messages: {chat: live, matches: done}}", "in live: nothing"),
     "no-chat": ("expect: {messages: {chat: lvie, matches: done}}", "there is no chat lvie"),
     "event": ("expect: {events: {where: pending, type: build-failed}}", "pending: nothing"),
