@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from nbs_fleet import jsontext
 from nbs_fleet.attention.queue import Queue, Seen, reconcile
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import moment
@@ -20,7 +21,7 @@ def read(path: str) -> Queue | None:
     try:
         with open(path, "rb") as file:
             return _QUEUE.decode(file.read())
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *jsontext.MALFORMED):
         return None
 
 
@@ -44,6 +45,6 @@ class Keeper:
         """Put this queue in place of the old one. FleetError: it can't be written; the old one is kept."""
         if queue == self.queue:
             return False
-        write_atomic(self._path, msgspec.json.encode(queue))
+        write_atomic(self._path, jsontext.encode(queue))
         self.queue = queue
         return True

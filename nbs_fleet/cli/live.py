@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import tempfile
@@ -17,6 +16,7 @@ from msgspec import Struct
 from nbs_fleet.cli import output
 from nbs_fleet.cli.waiting import follow, is_up
 from nbs_fleet.errors import NotReadyError
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.launch import registry
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.watch import Watcher
@@ -154,13 +154,11 @@ def _assistant_texts(path: str) -> Iterator[str]:
     except OSError:
         return
     for line in lines:
-        try:
-            entry = json.loads(line)
-        except ValueError:
+        entry = load_object(line)
+        message = entry.get("message")
+        if entry.get("type") != "assistant" or not isinstance(message, dict):
             continue
-        if not isinstance(entry, dict) or entry.get("type") != "assistant":
-            continue
-        content = entry.get("message", {}).get("content", ())
+        content = message.get("content")
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and block.get("type") == "text":
                 yield str(block.get("text", ""))

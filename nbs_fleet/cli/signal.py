@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from nbs_fleet import jsontext
 from nbs_fleet.cli import output
 from nbs_fleet.cli.guard import speaker
 from nbs_fleet.cli.lookup import find_handle, find_team
@@ -56,7 +57,7 @@ def signal(kind: Kind, message: Words = None, *, team: TeamName = None) -> None:
         os.makedirs(paths.dir, mode=0o700, exist_ok=True)
     except OSError as error:
         raise FleetError(f"can't make {paths.dir}: {error.strerror}") from error
-    write_atomic(paths.signal, msgspec.json.encode(content) + b"\n", durable=True)
+    write_atomic(paths.signal, jsontext.encode(content) + b"\n", durable=True)
     output.say(f"signalled {word}")
 
 
@@ -77,7 +78,7 @@ def parse(kind: str, message: tuple[str, ...]) -> tuple[str, str]:
 def _object(text: str) -> tuple[str, str]:
     try:
         value = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeError):
+    except jsontext.MALFORMED:
         raise UsageError("that is no JSON object", hint=RIGHT) from None
     unknown = sorted(set(value) - {"kind", "action", "message"})
     if unknown:

@@ -8,7 +8,9 @@ from contextlib import suppress
 from io import BufferedReader
 from typing import Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
+
+from nbs_fleet.jsontext import MALFORMED
 
 BLOCK = 65536
 
@@ -83,7 +85,7 @@ def _backwards(path: str, newest_end: int | None = None) -> Iterator[bytes]:
 def _entry(text: bytes) -> dict[str, Any] | None:
     try:
         return json.decode(text, type=dict[str, Any])
-    except (DecodeError, UnicodeDecodeError):
+    except MALFORMED:
         return None  # the last line of a writer that was killed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ PROMPT = "\0prompt"
 """Stands in an argv for the text of prompt.md; launch.sh puts it in, byte for byte."""
 
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _DRAWN = frozenset(" \n\t\xa0─╌✔☐☒[]")
 """What a pane's width or a tick changes in one and the same dialog."""
 
@@ -333,10 +335,14 @@ class Driver(Protocol):
         ...
 
 
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, without those after a dash, to be compared with others."""
+    return tuple(int(part) for part in _NUMBER.findall(version.partition("-")[0]))
+
+
 def able(driver: Driver, version: str | None) -> Capabilities:
     """What the client can do in this version; one whose version is not known is taken for a current one."""
     if version is None or not driver.since:
         return driver.capabilities
-    numbers = tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdigit())
-    missing = {name: False for name, first in driver.since.items() if numbers < first}
+    missing = {name: False for name, first in driver.since.items() if numbers(version) < first}
     return replace(driver.capabilities, **missing)

@@ -101,7 +101,7 @@ class Claude(Plain):
 
     def parse_version(self, output: str) -> str | None:
         """`2.1.197` of `2.1.197 (Claude Code)`."""
-        found = re.search(r"^\s*v?(\d+\.\d+\.\d+\S*)\s+\(Claude Code\)", output, re.MULTILINE)
+        found = re.search(r"^[ \t]*v?(\d{1,9}\.\d{1,9}\.\d{1,9}\S{0,40})[ \t]+\(Claude Code\)", output, re.MULTILINE)
         return found[1] if found else None
 
     def launch(self, facts: Facts) -> Launch:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbs_fleet.drivers.base import HookNews, Reading
 from nbs_fleet.drivers.claude_failures import read_failure
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState, BlockedKind
 
 _SILENT = Reading(AgentState.UNKNOWN)
@@ -33,12 +34,7 @@ def read(text: str, at: float | None = None) -> HookNews | None:
     `at` is when it was written (wall seconds): without it a reset time that is only a time of day can't be told.
     What our own hook program answered stands below `nbs`: a dialog or a stop that it dealt with blocks nobody.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
+    data = load_object(text)
     event = data.get("hook_event_name")
     if not isinstance(event, str) or not event:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posixpath import join
 from typing import Any, Literal
 
-from nbs_fleet.drivers.base import Facts
+from nbs_fleet.drivers.base import Facts, numbers
 from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.dialect import BLOCK, REFUSE, Dialect, HookEvent, nested, nested_decision, policy_file, quoted
 from nbs_fleet.drivers.recipes import TEXT
@@ -127,8 +127,7 @@ def _knows(facts: Facts, event: str) -> bool:
     since = _SINCE.get(event)
     if since is None or facts.version is None:
         return True
-    parts = facts.version.split("-")[0].split(".")
-    return tuple(int(part) for part in parts if part.isdigit()) >= since
+    return numbers(facts.version) >= since
 
 
 def _joined(ours: Groups, theirs: dict[str, Any], *, one_entry: bool) -> Groups:

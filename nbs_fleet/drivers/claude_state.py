@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, StateFile
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState, BlockedKind
 
 _WAITING: dict[str, BlockedKind] = {"sandbox request": BlockedKind.PERMISSION}
 """What `waitingFor` names for certain; `permission prompt` covers permission, plan and question alike."""
 
 _IDLE_MARK = "✳"
+DIGITS = 20
+"""More digits than any number of a process or a time has."""
+LAST_STAMP = 32_503_680_000_000
+"""The year 3000, in milliseconds."""
 _BRAILLE = range(0x2800, 0x2900)
 
 
@@ -21,12 +25,7 @@ def read_state_file(text: str) -> StateFile | None:
     The caller must compare `pid` and `start` with the living process: the file stays after SIGKILL.
     A waiting client gives BLOCKED without a kind where the file can't tell which dialog is up.
     """
-    try:
-        data = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(data, dict):
-        return None
+    data = load_object(text)
     pid, session = data.get("pid"), data.get("sessionId")
     if not isinstance(pid, int) or isinstance(pid, bool):
         return None
@@ -36,7 +35,7 @@ def read_state_file(text: str) -> StateFile | None:
         start=_number(data.get("procStart")),
         session_id=session if isinstance(session, str) else None,
         reading=_reading(data),
-        at=stamp / 1000 if isinstance(stamp, int | float) else None,
+        at=_seconds(stamp),
     )
 
 
@@ -73,4 +72,13 @@ def _reading(data: dict[str, Any]) -> Reading:
 def _number(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < DIGITS:
+        return int(value)
+    return None
+
+
+def _seconds(stamp: object) -> float | None:
+    """Milliseconds of this millennium as seconds; what is none says nothing."""
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and 0 <= stamp < LAST_STAMP:
+        return stamp / 1000
+    return None

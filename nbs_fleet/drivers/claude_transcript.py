@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
 from nbs_fleet.drivers.claude_errors import read_error
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -56,12 +56,8 @@ def read_finished(head: str, tail: str) -> Turns:
 
 
 def _records(text: str) -> Iterable[dict[str, Any]]:
-    for line in text.splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
+    for line in text.split("\n"):
+        if record := load_object(line):
             yield record
 
 

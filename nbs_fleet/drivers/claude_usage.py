@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.usage import Tally, Use
+from nbs_fleet.jsontext import load_object
 
 SYNTHETIC = "<synthetic>"
 """The model of messages that the client wrote itself, such as errors: nobody was asked for them."""
@@ -19,16 +19,11 @@ def count(tally: Tally, lines: str) -> Tally:
     Each content block of a reply is a line of its own that repeats the id and the usage of the whole reply. A
     subagent's requests count as use but are not the agent's own context; a compaction begins it anew.
     """
-    for line in lines.splitlines():
+    for line in lines.split("\n"):
         # Most bytes of a transcript are tool results, which cost a parser much and tell nothing here.
         if '"usage"' not in line and "compact_boundary" not in line:
             continue
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            tally = _take(tally, record)
+        tally = _take(tally, load_object(line))
     return tally
 
 

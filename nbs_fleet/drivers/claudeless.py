@@ -132,7 +132,7 @@ class Claudeless(Plain):
 
     def parse_version(self, output: str) -> str | None:
         """`0.2.2` of `claudeless 0.2.2`."""
-        found = re.search(r"^\s*claudeless\s+v?(\d+\.\d+\.\d+\S*)", output, re.MULTILINE)
+        found = re.search(r"^[ \t]*claudeless[ \t]+v?(\d{1,9}\.\d{1,9}\.\d{1,9}\S{0,40})", output, re.MULTILINE)
         return found[1] if found else None
 
     def launch(self, facts: Facts) -> Launch:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nbs_fleet.drivers import answers, codex_screen, codex_transcript, exits
-from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, HookNews, Places, Reading, Screen, Turns
+from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, HookNews, Places, Reading, Screen, Turns, numbers
 from nbs_fleet.drivers.dialect import BLOCK, Dialect, HookEvent, nested, nested_decision
 from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import TEXT, Command, Inbox, Submit
@@ -63,7 +63,7 @@ class Codex(Plain):
     """The title begins with a spinner while a turn runs; a turn may begin and end between two looks of tmux, which are
     a second apart, and then only the activity tells."""
     env_keys: tuple[str, ...] = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
-    version_pattern: str = r"codex-cli (\d+\.\d+\.\d+\S*)"
+    version_pattern: str = r"codex-cli (\d{1,9}\.\d{1,9}\.\d{1,9}\S{0,40})"
     auto_approve: tuple[str, ...] = ("--dangerously-bypass-approvals-and-sandbox",)
     modes: dict[str, tuple[str, ...]] = {  # noqa: RUF012  # data of the class
         "default": (),
@@ -163,5 +163,4 @@ class Codex(Plain):
         """Whether this version is older; one that is not known is taken for a current one."""
         if facts.version is None:
             return False
-        numbers = tuple(int(part) for part in facts.version.partition("-")[0].split(".") if part.isdigit())
-        return numbers < since
+        return numbers(facts.version) < since

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState
 
 _SPOKEN = ("user", "developer")
@@ -13,7 +13,9 @@ _SPOKEN = ("user", "developer")
 
 def read_transcript(head: str, tail: str) -> Turns:
     """Count prompts and ended turns; the last of a turn's begin and end says whether one runs (0.171.0, measured)."""
-    lines = [*head.splitlines(), *(line for line in tail.splitlines() if line not in set(head.splitlines()))]
+    first = head.split("\n")
+    known = frozenset(first)
+    lines = [*first, *(line for line in tail.split("\n") if line not in known)]
     prompts = finished = 0
     last_text: str | None = None
     reading = Reading(AgentState.UNKNOWN)
@@ -52,9 +54,6 @@ def _event(line: str) -> dict[str, Any]:
     """The payload of an `event_msg` line, else nothing."""
     if '"event_msg"' not in line:
         return {}
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    payload = entry.get("payload") if isinstance(entry, dict) and entry.get("type") == "event_msg" else None
+    entry = load_object(line)
+    payload = entry.get("payload") if entry.get("type") == "event_msg" else None
     return payload if isinstance(payload, dict) else {}

@@ -37,7 +37,7 @@ class Copilot(Plain):
     min_version: tuple[int, ...] | None = (1, 0, 13)
     """Older ones know no provider of one's own, by their change log."""
     dialect: Dialect | None = copilot_hooks.COPILOT
-    version_pattern: str = r"GitHub Copilot CLI v?(\d+\.\d+\.\d+)"
+    version_pattern: str = r"GitHub Copilot CLI v?(\d{1,9}\.\d{1,9}\.\d{1,9})"
     auto_approve: tuple[str, ...] = ("--yolo",)
     yes: answers.Labels = copilot_screen.YES
     no: answers.Labels = copilot_screen.NO

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState
 
 _WORKING = ("user.message", "assistant.turn_start", "tool.execution_start", "tool.execution_complete")
@@ -19,8 +19,8 @@ def read_transcript(head: str, tail: str) -> Turns:
     prompts = finished = 0
     reading, last_text, calls = Reading(AgentState.UNKNOWN), None, False
     seen: set[str] = set()
-    for line in (*head.splitlines(), *tail.splitlines()):
-        entry = _parsed(line)
+    for line in (*head.split("\n"), *tail.split("\n")):
+        entry = load_object(line)
         ident, data, kind = entry.get("id"), entry.get("data"), entry.get("type")
         if not isinstance(ident, str) or ident in seen or not isinstance(data, dict):
             continue
@@ -58,11 +58,3 @@ def spoken(entry: dict[str, Any]) -> tuple[str, ...]:
         if isinstance(whole, str) and isinstance(alone, str) and whole.startswith(alone):
             return (whole[len(alone) :],)
     return ()
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}

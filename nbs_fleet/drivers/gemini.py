@@ -12,8 +12,9 @@ from typing import Any
 
 from nbs_fleet.drivers import answers, exits, gemini_screen
 from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, Places, Reading, Screen, Turns
-from nbs_fleet.drivers.plain import Plain, parsed
+from nbs_fleet.drivers.plain import Plain
 from nbs_fleet.drivers.recipes import Submit
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState, ExitKind
 
 
@@ -32,7 +33,7 @@ class Gemini(Plain):
     min_version: tuple[int, ...] | None = (0, 61, 0)
     """Older ones were never seen."""
     submit: Submit = Submit(gap=0.3)
-    version_pattern: str = r"^(\d+\.\d+\.\d+)"
+    version_pattern: str = r"^(\d{1,9}\.\d{1,9}\.\d{1,9})"
     auto_approve: tuple[str, ...] = ("--approval-mode", "yolo")
     modes: dict[str, tuple[str, ...]] = {  # noqa: RUF012  # data of the class
         "default": ("--approval-mode", "default"),
@@ -89,8 +90,8 @@ class Gemini(Plain):
         prompts = finished = 0
         reading, last_text = Reading(AgentState.UNKNOWN), None
         seen: set[str] = set()
-        for line in (*head.splitlines(), *tail.splitlines()):
-            entry = parsed(line)
+        for line in (*head.split("\n"), *tail.split("\n")):
+            entry = load_object(line)
             ident, kind = entry.get("id"), entry.get("type")
             if not isinstance(ident, str) or (kind == "user" and ident in seen):
                 continue

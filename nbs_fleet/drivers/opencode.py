@@ -11,8 +11,9 @@ from nbs_fleet.drivers import answers, claude_settings, exits, opencode_plugin, 
 from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, Launch, Places, Reading, Screen, Turns
 from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.dialect import BLOCK, REFUSE, Dialect, HookEvent, nested, nested_decision
-from nbs_fleet.drivers.plain import BYPASS, Plain, parsed
+from nbs_fleet.drivers.plain import BYPASS, Plain
 from nbs_fleet.drivers.recipes import Inbox, MailFolder
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState, ExitKind
 from nbs_fleet.spec.team import Agent
 
@@ -53,7 +54,7 @@ class Opencode(Plain):
     min_version: tuple[int, ...] | None = (1, 18, 0)
     """Older ones were never seen."""
     dialect: Dialect | None = DIALECT
-    version_pattern: str = r"^(\d+\.\d+\.\d+)"
+    version_pattern: str = r"^(\d{1,9}\.\d{1,9}\.\d{1,9})"
     auto_approve: tuple[str, ...] = ("--auto",)
     modes: dict[str, tuple[str, ...]] = {"default": (), "plan": ("--agent", "plan")}  # noqa: RUF012  # data of the class
     yes: answers.Labels = opencode_screen.YES
@@ -77,7 +78,7 @@ class Opencode(Plain):
         """As any client; a configuration in the environment that is no JSON gives way to ours, and is named."""
         base = super().launch(facts)
         theirs = facts.env.get(CONFIG)
-        if not theirs or CONFIG in facts.agent.env or parsed(theirs):
+        if not theirs or CONFIG in facts.agent.env or load_object(theirs):
             return base
         return Launch(base.argv, base.env, base.unset, base.files, (*base.dropped, CONFIG))
 
@@ -96,7 +97,7 @@ class Opencode(Plain):
         ours: dict[str, Any] = {"autoupdate": False, "share": "disabled"}
         if facts.agent.permission_mode == BYPASS:
             ours["permission"] = "allow"
-        theirs = claude_settings.merge(parsed(facts.env.get(CONFIG, "")), facts.agent.settings)
+        theirs = claude_settings.merge(load_object(facts.env.get(CONFIG, "")), facts.agent.settings)
         plugins = theirs.get("plugin")
         plugin = [*(plugins if isinstance(plugins, list) else ()), f"file://{self._plugin(facts)}"]
         return {CONFIG: json.dumps({**claude_settings.merge(ours, theirs), "plugin": plugin}, ensure_ascii=False)}
@@ -130,10 +131,10 @@ class Opencode(Plain):
 
     def read_transcript(self, head: str, tail: str) -> Turns:
         """Lines `{"type": "user" | "context" | "assistant", "text"}` of the plugin; an assistant's line ends a turn."""
-        lines = [*head.splitlines(), *(tail.splitlines() if tail != head else ())]
+        lines = [*head.split("\n"), *(tail.split("\n") if tail != head else ())]
         prompts = finished = 0
         reading, last = Reading(AgentState.UNKNOWN), None
-        for entry in map(parsed, lines):
+        for entry in map(load_object, lines):
             if entry.get("type") == "user":
                 prompts, reading = prompts + 1, Reading(AgentState.BUSY)
             elif entry.get("type") == "assistant":

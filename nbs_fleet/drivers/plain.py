@@ -26,6 +26,7 @@ from nbs_fleet.drivers.deployment import Deployment
 from nbs_fleet.drivers.dialect import Dialect, policy_file
 from nbs_fleet.drivers.recipes import Inbox, Submit
 from nbs_fleet.drivers.usage import Tally
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState, ExitKind
 from nbs_fleet.spec.team import Agent, Dialogs
 
@@ -51,7 +52,7 @@ class Plain:
     start_seconds: float = 10.0
     flicker: str | None = None
     env_keys: tuple[str, ...] = ()
-    version_pattern: str = r"(\d+\.\d+\.\d+)"
+    version_pattern: str = r"(\d{1,9}\.\d{1,9}\.\d{1,9})"
     """The version in the output of `--version`: its first group. Only stdout is looked at."""
     auto_approve: tuple[str, ...] = ()
     """The flags that make it do everything without asking; none: it can't be told by a flag."""
@@ -180,8 +181,8 @@ class Plain:
     def proofs(self, lines: str) -> tuple[str, ...]:
         """Ids in lines that are a person's, or a hook's, words to the model: see `spoken`."""
         found: dict[str, None] = {}
-        for line in lines.splitlines():
-            entry = parsed(line) if "[nbs:" in line else {}
+        for line in lines.split("\n"):
+            entry = load_object(line) if "[nbs:" in line else {}
             for text in self.spoken(entry):
                 found.update(dict.fromkeys(proofs.in_prompt(text)))
         return tuple(found)
@@ -203,7 +204,7 @@ class Plain:
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         """A payload in this client's dialect, read as Claude Code's."""
-        data = parsed(text) if self.dialect else {}
+        data = load_object(text) if self.dialect else {}
         if not data or self.dialect is None:
             return None
         return claude_hook_news.read(json.dumps(self.dialect.normal(data)), at)
@@ -214,12 +215,3 @@ class Plain:
 
     def settings(self, facts: Facts) -> dict[str, Any]:
         return dict(facts.agent.settings)
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """The JSON object in a text, or an empty one."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

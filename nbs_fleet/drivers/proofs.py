@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from nbs_fleet.jsontext import load_object
+
 MARK = re.compile(r"\[nbs:([a-z]-[0-9a-z]+(?:-[0-9a-z]+)*)\]")
 """How each message of ours begins. A message that quotes another's id has it broken up, so each match counts."""
 
@@ -24,19 +26,11 @@ def in_transcript(lines: str) -> tuple[str, ...]:
     not its own words, and not `queue-operation`: what is only queued dies with the client.
     """
     found: dict[str, None] = {}
-    for line in lines.splitlines():
+    for line in lines.split("\n"):
         if "[nbs:" in line:
-            for text in _texts(_parsed(line)):
+            for text in _texts(load_object(line)):
                 found.update(dict.fromkeys(MARK.findall(text)))
     return tuple(found)
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}
 
 
 def _texts(entry: dict[str, Any]) -> Iterator[str]:

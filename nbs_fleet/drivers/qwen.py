@@ -15,7 +15,8 @@ from nbs_fleet.drivers import answers, claude_settings, exits, qwen_screen, qwen
 from nbs_fleet.drivers.base import PROMPT, Capabilities, Facts, HookNews, Places, Reading, Screen, Turns
 from nbs_fleet.drivers.briefing import briefing_of
 from nbs_fleet.drivers.dialect import BLOCK, REFUSE, Dialect, HookEvent, nested, nested_decision
-from nbs_fleet.drivers.plain import Plain, parsed
+from nbs_fleet.drivers.plain import Plain
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import ExitKind
 
 _EVENTS = (
@@ -58,7 +59,7 @@ class Qwen(Plain):
     min_version: tuple[int, ...] | None = (0, 15, 10)
     """Older ones were never seen."""
     dialect: Dialect | None = DIALECT
-    version_pattern: str = r"^(\d+\.\d+\.\d+)"
+    version_pattern: str = r"^(\d{1,9}\.\d{1,9}\.\d{1,9})"
     auto_approve: tuple[str, ...] = ("--approval-mode", "yolo")
     modes: dict[str, tuple[str, ...]] = {  # noqa: RUF012  # data of the class
         "default": ("--approval-mode", "default"),
@@ -131,7 +132,7 @@ class Qwen(Plain):
 
     def read_hook(self, text: str, at: float | None = None) -> HookNews | None:
         """As Claude Code's, with two tools in its words; an empty prompt is a tool's result on its way to the model."""
-        data = parsed(text)
+        data = load_object(text)
         tool = data.get("tool_name")
         if isinstance(tool, str) and tool in _TOOLS:
             data = {**data, "tool_name": _TOOLS[tool]}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbs_fleet.drivers.base import Reading, Turns
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.model import AgentState
 
 _SHELL = "run_shell_command"
@@ -20,8 +20,8 @@ def read_transcript(head: str, tail: str) -> Turns:
     prompts = finished = 0
     reading, last_text = Reading(AgentState.UNKNOWN), None
     seen: set[str] = set()
-    for line in (*head.splitlines(), *tail.splitlines()):
-        entry = _parsed(line)
+    for line in (*head.split("\n"), *tail.split("\n")):
+        entry = load_object(line)
         ident, kind = entry.get("uuid"), entry.get("type")
         if not isinstance(ident, str) or ident in seen:
             continue
@@ -66,11 +66,3 @@ def _parts(entry: dict[str, Any]) -> list[dict[str, Any]]:
     message = entry.get("message")
     parts = message.get("parts") if isinstance(message, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}

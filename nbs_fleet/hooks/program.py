@@ -125,10 +125,12 @@ def write(path: str, value: Json) -> bool:
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.write")
     try:
+        # What could be read may still be nested too deep to be written.
+        text = json.dumps(value)
         with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(value, file)
+            file.write(text)
         os.replace(temporary, path)
-    except OSError:
+    except (OSError, RecursionError):
         if os.path.exists(temporary):
             os.unlink(temporary)
         return False
@@ -156,7 +158,7 @@ def api_error(payload: Json) -> bool:
     for line in reversed(lines):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and entry.get("type") in ("user", "assistant"):
             return entry.get("isApiErrorMessage") is True

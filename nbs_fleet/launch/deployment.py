@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from nbs_fleet.drivers.deployment import Change, Deployment, Edit, EditError, Format, Fragment, NewFile
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 
 VERSION = 1
@@ -99,7 +100,7 @@ def read(run: str) -> Listed:
             found = msgspec.json.decode(file.read(), type=Listed)
     except FileNotFoundError:
         return Listed()
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *MALFORMED) as error:
         raise FleetError(f"{path}: {error}", hint="look by hand for what nbs-fleet put into your settings") from error
     if found.version != VERSION:
         raise FleetError(f"{path} is of version {found.version}", hint="use the nbs-fleet that wrote it")

@@ -6,6 +6,7 @@ import json
 import os
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import load_object
 from nbs_fleet.launch.files import read_text, write_atomic
 from nbs_fleet.plan.paths import AgentPaths
 
@@ -29,7 +30,7 @@ def kept(paths: AgentPaths, session: str) -> tuple[str, ...]:
 def _read(paths: AgentPaths) -> dict[str, str]:
     """What was noted; a file that makes no sense is none."""
     try:
-        found = json.loads(read_text(os.path.join(paths.dir, FILE), _LIMIT) or "{}")
-    except (FleetError, ValueError):
+        found = load_object(read_text(os.path.join(paths.dir, FILE), _LIMIT) or "{}")
+    except FleetError:
         return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return {key: str(value) for key, value in found.items()}

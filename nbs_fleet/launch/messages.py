@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import read_text, stamp, write_atomic, write_once
 from nbs_fleet.model import Delivered, Message, MessageKind, Outcome
 from nbs_fleet.plan.paths import AgentPaths
@@ -312,12 +313,12 @@ class Mailbox:
         return os.path.lexists(self._archive(identity))
 
     def _ended(self, identity: str) -> Delivered | None:
-        with suppress(FleetError, msgspec.MsgspecError):
+        with suppress(FleetError, *MALFORMED):
             return _ENDED.decode(read_text(self._archive(identity), _LIMIT) or "")
         return None
 
     def _read(self, identity: str) -> Message | None:
-        with suppress(FleetError, msgspec.MsgspecError):
+        with suppress(FleetError, *MALFORMED):
             message = _MESSAGE.decode(read_text(self._record(identity), _LIMIT) or "")
             return message if message.id == identity else None
         return None

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import read_text, write_atomic
 from nbs_fleet.plan.paths import RunPaths
 
@@ -219,7 +220,7 @@ def _link(fleet: str, run: str) -> tuple[str, ...]:
 def _index(path: str) -> dict[str, object]:
     try:
         return msgspec.json.decode(read_text(path, 1_000_000) or "{}", type=dict[str, object])
-    except (FleetError, msgspec.MsgspecError):
+    except (FleetError, *MALFORMED):
         return {}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,8 +13,9 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from nbs_fleet.drivers.base import Driver
+from nbs_fleet.drivers.base import Driver, numbers
 from nbs_fleet.errors import MissingError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch import registry
 from nbs_fleet.spec.team import Agent
 
@@ -111,8 +111,7 @@ def ask(question: Question, cache: dict[str, str]) -> Answer:
 
 def below(version: str, minimum: tuple[int, ...]) -> bool:
     """Whether the numbers that `version` begins with are smaller than `minimum`."""
-    numbers = re.findall(r"\d+", version.partition("-")[0])
-    return tuple(int(part) for part in numbers[: len(minimum)]) < minimum
+    return numbers(version)[: len(minimum)] < minimum
 
 
 def _questions(
@@ -190,7 +189,7 @@ def _load(folder: str | None) -> dict[str, str]:
     try:
         with open(os.path.join(folder, CACHE_FILE), encoding="utf-8") as file:
             data = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, *MALFORMED):
         return {}
     if not isinstance(data, dict):
         return {}

@@ -156,7 +156,8 @@ def parse_participants(text: str) -> tuple[tuple[str, int], ...]:
             break
         place = entry.end()
         number = (entry[2] or "").strip()
-        found.setdefault(entry[1], int(number) if number.isascii() and number.isdigit() else 0)
+        right = number.isascii() and number.isdigit() and len(number) < 20
+        found.setdefault(entry[1], int(number) if right else 0)
     return tuple(found.items())
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.nbs.files import NbsFileError, make_folder, read_bytes, remove, replace
 
 
@@ -144,7 +145,7 @@ def read_session(root: str, handle: str) -> Session | None:
     try:
         found: Any = json.loads(read_bytes(session_path(root, handle)) or b"")
         return Session(**{name: found[name] for name in Session.__struct_fields__ if name in found})
-    except (ValueError, TypeError):
+    except (*MALFORMED, TypeError):
         return None
 
 

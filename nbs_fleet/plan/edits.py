@@ -31,6 +31,7 @@ def read(text: str, fmt: Format) -> Any:
         elif fmt == "toml":
             found = tomllib.loads(text)
         else:
+            _check_depth(text)
             found = yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise EditError(f"it is no {fmt.upper()}: {str(error).splitlines()[0]}") from error
@@ -38,6 +39,15 @@ def read(text: str, fmt: Format) -> Any:
     if not isinstance(found, dict):
         raise EditError("it holds no mapping at its top")
     return found
+
+
+def _check_depth(text: str) -> None:
+    """Raise ValueError for YAML nested deeper than anybody writes: the library takes ever longer for each level."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > jsonc.DEPTH:
+            raise ValueError("too deep")
 
 
 def wanted(value: Any, change: Change) -> tuple[Any, ...]:

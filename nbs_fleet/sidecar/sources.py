@@ -11,6 +11,7 @@ import msgspec
 
 from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import Driver, Places, StateFile
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.model import ProcId
@@ -187,7 +188,7 @@ def read_signal(path: str) -> tuple[str | None, str]:
             if os.path.exists(turn) and os.stat(turn).st_mtime_ns > os.fstat(file.fileno()).st_mtime_ns:
                 return None, ""
             said = msgspec.json.decode(file.read(100_000))
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *MALFORMED):
         return None, ""
     if not isinstance(said, dict):
         return None, ""

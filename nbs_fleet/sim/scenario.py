@@ -371,6 +371,6 @@ def load(path: str) -> Scenario:
             import tomllib  # noqa: PLC0415 - a client without a scenario starts faster
 
             data = tomllib.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: {error}") from None
     return check(data, path, files)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.model import ProcId
@@ -38,7 +39,7 @@ class Connection:
 
     def ask(self, request: Request) -> Answer:
         """Send one request and wait for its answer; an answer that says no is a FleetError."""
-        self._socket.sendall(msgspec.json.encode(request) + b"\n")
+        self._socket.sendall(jsontext.encode(request) + b"\n")
         answer = self._read()
         if answer is None:
             raise FleetError("the supervisor closed the connection")
@@ -77,7 +78,13 @@ class Connection:
                 return None
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return msgspec.json.decode(line, type=Answer)
+        try:
+            return msgspec.json.decode(line, type=Answer)
+        except jsontext.MALFORMED as error:
+            raise FleetError(
+                f"the supervisor's answer can't be read: {error}",
+                hint="is it of another version? `nbs-fleet up FILE` renews it",
+            ) from error
 
 
 @contextlib.contextmanager

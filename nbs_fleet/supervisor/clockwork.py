@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
@@ -68,7 +69,7 @@ class Clockwork:
         try:
             with open(plan.paths.began, "rb") as file:
                 before = msgspec.json.decode(file.read(), type=Began)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *MALFORMED):
             before = None
         if before is not None and (before.chat, before.every) == (began.chat, began.every):
             began = before

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
 from nbs_fleet.supervisor.protocol import Answer, Request
 
@@ -78,7 +79,7 @@ class CommandSocket:
     async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             request = msgspec.json.decode(line, type=Request)
-        except msgspec.MsgspecError as error:
+        except jsontext.MALFORMED as error:
             await _send(writer, Answer(ok=False, error=f"not a request: {error}"))
             return
         if request.do == "follow":
@@ -114,7 +115,7 @@ class CommandSocket:
 
 
 async def _send(writer: asyncio.StreamWriter, answer: Answer) -> None:
-    writer.write(msgspec.json.encode(answer) + b"\n")
+    writer.write(jsontext.encode(answer) + b"\n")
     await writer.drain()
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
-import msgspec
-
+from nbs_fleet import jsontext
 from nbs_fleet.attention.notifications import Call, Memory, Now, due
 from nbs_fleet.attention.queue import Item
 from nbs_fleet.launch.processes import moment
@@ -111,9 +110,9 @@ class Notifier:
             case "desktop":
                 await run(desktop(title, text, urgent=call.urgent))
             case "command":
-                await run(list(call.rule.command or ()), msgspec.json.encode(self._as_json(call, title, text)))
+                await run(list(call.rule.command or ()), jsontext.encode(self._as_json(call, title, text)))
             case "webhook":
-                body = msgspec.json.encode(self._as_json(call, title, text))
+                body = jsontext.encode(self._as_json(call, title, text))
                 await asyncio.to_thread(post, call.rule.url or "", body)
             case _:
                 assert_never(call.rule.via)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.watch import Watcher
@@ -161,5 +162,5 @@ class Registrations:
         try:
             with open(self._position_path(handle), "rb") as file:
                 return msgspec.json.decode(file.read(), type=Heard)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *MALFORMED):
             return None

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from nbs_fleet.attention import budget
 from nbs_fleet.attention.budget import Base, Over
 from nbs_fleet.attention.queue import Need
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.model import ProcId
 from nbs_fleet.plan.types import AgentRecord, Plan
@@ -53,7 +54,7 @@ class Spending:
                 kept = msgspec.json.decode(file.read(), type=Kept)
             if kept.server == self._server:
                 return kept.base
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *MALFORMED):
             pass
         base = Base(now, {record.handle: sum(record.tokens.values()) for record in records})
         self._keep(base)

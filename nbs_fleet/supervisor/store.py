@@ -7,6 +7,7 @@ import os
 
 import msgspec
 
+from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.plan.paths import RunPaths
@@ -31,7 +32,7 @@ def read_plan_in(run: str) -> Plan | None:
             return _PLAN.decode(file.read())
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *jsontext.MALFORMED) as error:
         raise FleetError(
             f"{path}: can't be read ({error})", hint="run `nbs-fleet up FILE` to write it again"
         ) from error
@@ -39,7 +40,7 @@ def read_plan_in(run: str) -> Plan | None:
 
 def write_plan(paths: RunPaths, plan: Plan) -> None:
     """Write the plan, whole or not at all."""
-    write_atomic(paths.plan, msgspec.json.format(msgspec.json.encode(plan)), durable=True)
+    write_atomic(paths.plan, msgspec.json.format(jsontext.encode(plan)), durable=True)
 
 
 def read_record(paths: RunPaths, handle: str) -> AgentRecord | None:
@@ -47,7 +48,7 @@ def read_record(paths: RunPaths, handle: str) -> AgentRecord | None:
     try:
         with open(paths.agent(handle).state, "rb") as file:
             return _RECORD.decode(file.read())
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *jsontext.MALFORMED):
         return None
 
 
@@ -64,7 +65,7 @@ def read_records(paths: RunPaths) -> tuple[AgentRecord, ...]:
 def write_record(paths: RunPaths, record: AgentRecord) -> None:
     """Write one record, whole or not at all."""
     make_folders(paths, record.handle)
-    write_atomic(paths.agent(record.handle).state, msgspec.json.encode(record))
+    write_atomic(paths.agent(record.handle).state, jsontext.encode(record))
 
 
 def make_folders(paths: RunPaths, handle: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import msgspec
+from nbs_fleet import jsontext
 
 SEGMENT_BYTES = 4_000_000
 SEGMENTS = 5
@@ -27,9 +27,9 @@ class Story:
 
     def tell(self, at: float, what: str, /, **more: Any) -> None:
         """Append one line: wall seconds, a word for what happened, and its particulars."""
-        line = msgspec.json.encode({"at": round(at, 3), "what": what, **more})
+        line = jsontext.encode({"at": round(at, 3), "what": what, **more})
         for secret in self._mask:
-            line = line.replace(msgspec.json.encode(secret)[1:-1], b"****")
+            line = line.replace(jsontext.encode(secret)[1:-1], b"****")
         try:
             self._append(line + b"\n")
         except OSError:

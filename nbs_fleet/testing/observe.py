@@ -10,6 +10,7 @@ import msgspec
 
 from nbs_fleet.attention import keeper
 from nbs_fleet.errors import FleetError
+from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.messages import Mailbox
@@ -196,7 +197,7 @@ class Eyes:
 
 def _prompt_of(line: str) -> str | None:
     """The text of a prompt that a hook told of, in one line of a story."""
-    with suppress(msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+    with suppress(*MALFORMED, KeyError, TypeError, AttributeError):
         news = msgspec.json.decode(line)["event"]["news"]
         if news["event"] == "UserPromptSubmit" and isinstance(news["prompt"], str):
             return str(news["prompt"]).strip()

@@ -216,7 +216,7 @@ async def _heard(window: web.WebSocketResponse, service: AppService, message: WS
         return
     try:
         said = json.loads(message.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     match said:
         case ["stdin", str(keys)]:
