@@ -150,6 +150,8 @@ CAPABILITIES = (
     ("session_id", "takes the id of a new session from us"),
     ("hooks", "runs our hooks"),
     ("skills", "is given the team file's skills"),
+    ("skill_calls", "knows each skill as a command of its name"),
+    ("shared_skills", "finds them only in its working directory, by links that `down` takes away"),
     ("state_file", "keeps a file that says what it does"),
     ("title", "says in the pane's title whether it works"),
     ("export", "keeps each session in a file of its own"),

@@ -75,15 +75,17 @@ def _script(file: str, *, json: bool) -> int | None:
 
 
 def check_prompts(loaded: Loaded) -> None:
-    """Render every prompt as `up` would; raises TeamFileError with all that is wrong."""
+    """Render every prompt and skill as `up` would; raises TeamFileError with all that is wrong."""
     from nbs_fleet.launch import rundir
     from nbs_fleet.plan.build import build
-    from nbs_fleet.supervisor.prepare import read_prompts
+    from nbs_fleet.supervisor.prepare import read_prompts, refuse_skills, sharing
 
     team = loaded.team
     paths = rundir.run_paths(team.root, team.name, os.environ)
     prompts = read_prompts(loaded)
-    build(team, paths=paths, source=loaded.source, prompts=prompts, versions={}, env_digests={})
+    source, shared = loaded.source, sharing(team)
+    plan = build(team, paths=paths, source=source, prompts=prompts, versions={}, env_digests={}, sharing=shared)
+    refuse_skills(plan, loaded)
 
 
 def warn(warnings: tuple[str, ...]) -> None:

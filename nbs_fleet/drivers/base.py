@@ -33,6 +33,10 @@ class Capabilities(Struct, frozen=True):
     """The launcher may choose the session id of a fresh start."""
     hooks: bool = False
     skills: bool = False
+    skill_calls: bool = False
+    """`/NAME` in its input box calls a skill."""
+    shared_skills: bool = False
+    """It finds skills only in its working directory, so agents that share one share those."""
     state_file: bool = False
     title: bool = False
     """Its pane title says whether it works; `read_screen` sees it as `Screen.title`."""
@@ -89,6 +93,8 @@ class Facts(Struct, frozen=True):
     is_root: bool = False
     skills: tuple[str, ...] = ()
     """Names of the skills that are deployed for it."""
+    shared_dir: str = ""
+    """The folder that holds NAME/SKILL.md of each, for all agents of this working directory."""
 
 
 class Launch(Struct, frozen=True):
@@ -327,7 +333,10 @@ class Driver(Protocol):
         ...
 
     def skills_dir(self, facts: Facts) -> str | None:
-        """The folder, below the agent's own, in which this client finds NAME/SKILL.md; None: it knows no skills."""
+        """The folder in which this client finds NAME/SKILL.md; None: it knows no skills.
+
+        It lies below the agent's own folder; with `shared_skills` in the working directory, where `deploy` puts links.
+        """
         ...
 
     def settings(self, facts: Facts) -> dict[str, Any]:

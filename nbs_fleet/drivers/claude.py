@@ -68,6 +68,7 @@ class Claude(Plain):
         session_id=True,
         hooks=True,
         skills=True,
+        skill_calls=True,
         state_file=True,
         title=True,
         export=True,

@@ -45,6 +45,8 @@ class Codex(Plain):
     program: str = "codex"
     capabilities: Capabilities = Capabilities(
         resume=True,
+        skills=True,
+        shared_skills=True,
         hooks=True,
         title=True,
         export=True,

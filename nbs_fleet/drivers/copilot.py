@@ -26,6 +26,7 @@ class Copilot(Plain):
         session_id=True,
         hooks=True,
         skills=True,
+        skill_calls=True,
         export=True,
         context_before_tool=True,
         context_after_tool=True,

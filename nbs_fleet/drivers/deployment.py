@@ -51,7 +51,17 @@ class NewFile(Struct, frozen=True, tag=True):
     mode: int = 0o600
 
 
-Deployment = Edit | NewFile
+class Link(Struct, frozen=True, tag=True):
+    """A symbolic link of ours in a folder that is not ours, to a folder of the run directory.
+
+    Refused if something else stands there, unless that says the same.
+    """
+
+    path: str
+    target: str
+
+
+Deployment = Edit | NewFile | Link
 
 
 class EditError(ValueError):

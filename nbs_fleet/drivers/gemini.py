@@ -25,6 +25,8 @@ class Gemini(Plain):
     program: str = "gemini"
     capabilities: Capabilities = Capabilities(
         resume=True,
+        skills=True,
+        shared_skills=True,
         session_id=True,
         title=True,
         export=True,

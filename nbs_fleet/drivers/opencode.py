@@ -41,6 +41,7 @@ class Opencode(Plain):
     capabilities: Capabilities = Capabilities(
         resume=True,
         hooks=True,
+        skills=True,
         context_after_tool=True,
         stop_block=True,
         mail=True,
@@ -98,9 +99,15 @@ class Opencode(Plain):
         if facts.agent.permission_mode == BYPASS:
             ours["permission"] = "allow"
         theirs = claude_settings.merge(load_object(facts.env.get(CONFIG, "")), facts.agent.settings)
-        plugins = theirs.get("plugin")
-        plugin = [*(plugins if isinstance(plugins, list) else ()), f"file://{self._plugin(facts)}"]
-        return {CONFIG: json.dumps({**claude_settings.merge(ours, theirs), "plugin": plugin}, ensure_ascii=False)}
+        given = claude_settings.merge(ours, theirs)
+        plugins = given.get("plugin")
+        given["plugin"] = [*(plugins if isinstance(plugins, list) else ()), f"file://{self._plugin(facts)}"]
+        if facts.skills:
+            skills = given.get("skills")
+            skills = skills if isinstance(skills, dict) else {}
+            paths = skills.get("paths")
+            given["skills"] = {**skills, "paths": [*(paths if isinstance(paths, list) else ()), self.skills_dir(facts)]}
+        return {CONFIG: json.dumps(given, ensure_ascii=False)}
 
     def files(self, facts: Facts) -> dict[str, str]:
         given = opencode_plugin.Given(
@@ -112,6 +119,9 @@ class Opencode(Plain):
             refuses=("question",) if facts.agent.dialogs.question == "deny" else (),
         )
         return {**super().files(facts), self._plugin(facts): opencode_plugin.text(given)}
+
+    def skills_dir(self, facts: Facts) -> str | None:
+        return join(facts.agent_dir, "skills")
 
     def places(self, facts: Facts) -> Places:
         """What the plugin writes down of a session; the client's own store is a database."""

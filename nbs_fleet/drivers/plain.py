@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from posixpath import join
 from typing import Any
 
 from nbs_fleet.drivers import answers, claude_hook_news, exits, proofs
@@ -22,7 +23,7 @@ from nbs_fleet.drivers.base import (
     Turns,
 )
 from nbs_fleet.drivers.briefing import briefing_of
-from nbs_fleet.drivers.deployment import Deployment
+from nbs_fleet.drivers.deployment import Deployment, Link
 from nbs_fleet.drivers.dialect import Dialect, policy_file
 from nbs_fleet.drivers.recipes import Inbox, Submit
 from nbs_fleet.drivers.usage import Tally
@@ -32,6 +33,10 @@ from nbs_fleet.spec.team import Agent, Dialogs
 
 BYPASS = "bypassPermissions"
 """The permission mode of the team file that lets a client do everything without asking, whatever its own word."""
+
+
+SHARED_SKILLS = (".agents", "skills")
+"""The one folder that Codex, Copilot, Gemini, opencode and Qwen Code all look into (measured)."""
 
 
 class Plain:
@@ -155,8 +160,11 @@ class Plain:
         return None
 
     def deploy(self, facts: Facts) -> tuple[Deployment, ...]:
-        del facts
-        return ()
+        """Links to skills, where a client finds them only in its working directory."""
+        if not self.capabilities.shared_skills:
+            return ()
+        place = join(facts.real_dir, *SHARED_SKILLS)
+        return tuple(Link(join(place, name), join(facts.shared_dir, name)) for name in facts.skills)
 
     def read_state_file(self, text: str) -> StateFile | None:
         del text
@@ -210,8 +218,7 @@ class Plain:
         return claude_hook_news.read(json.dumps(self.dialect.normal(data)), at)
 
     def skills_dir(self, facts: Facts) -> str | None:
-        del facts
-        return None
+        return join(facts.real_dir, *SHARED_SKILLS) if self.capabilities.shared_skills else None
 
     def settings(self, facts: Facts) -> dict[str, Any]:
         return dict(facts.agent.settings)

@@ -47,6 +47,8 @@ class Qwen(Plain):
     program: str = "qwen"
     capabilities: Capabilities = Capabilities(
         resume=True,
+        skills=True,
+        shared_skills=True,
         session_id=True,
         hooks=True,
         export=True,

@@ -13,13 +13,14 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from nbs_fleet.drivers.deployment import Change, Deployment, Edit, EditError, Format, Fragment, NewFile
+from nbs_fleet.drivers.deployment import Change, Deployment, Edit, EditError, Format, Fragment, Link, NewFile
 from nbs_fleet.errors import FleetError
 from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 
 VERSION = 1
 LIST = "deployed.json"
+SKILL = "SKILL.md"
 
 
 class Put(Struct, frozen=True, tag=True):
@@ -43,7 +44,16 @@ class Made(Struct, frozen=True, tag=True):
     folders: tuple[str, ...] = ()
 
 
-Entry = Put | Made
+class Linked(Struct, frozen=True, tag=True):
+    """A link of ours, where it leads, and the folders that were made for it, outermost first."""
+
+    path: str
+    target: str
+    handles: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+
+
+Entry = Put | Made | Linked
 
 
 class Listed(Struct, frozen=True):
@@ -68,6 +78,8 @@ def deploy(run: str, handle: str, wanted: tuple[Deployment, ...]) -> tuple[Entry
     for one in wanted:
         if isinstance(one, NewFile):
             _make(run, handle, one)
+        elif isinstance(one, Link):
+            _link(run, handle, one)
         else:
             for change in one.changes:
                 _put(run, handle, one, change)
@@ -109,7 +121,11 @@ def read(run: str) -> Listed:
 
 def describe(entry: Entry) -> str:
     """One line for a person: where, what, for whom."""
-    what = "the whole file" if isinstance(entry, Made) else ".".join(entry.change.path)
+    what = "the whole file"
+    if isinstance(entry, Linked):
+        what = "a link"
+    elif isinstance(entry, Put):
+        what = ".".join(entry.change.path)
     return f"{entry.path}  {what}  for {', '.join(entry.handles)}"
 
 
@@ -117,6 +133,8 @@ def stands(entry: Entry) -> bool:
     """Whether the file still says it."""
     from nbs_fleet.plan import edits  # noqa: PLC0415 - brings YAML, which a command that deploys nothing does not load
 
+    if isinstance(entry, Linked):
+        return _leads(entry.path) == entry.target
     text = _text(entry.path)
     if isinstance(entry, Made):
         return text == entry.text
@@ -131,13 +149,26 @@ def _write(run: str, entries: tuple[Entry, ...]) -> None:
 
 
 def _key(entry: Entry) -> tuple[str, bytes]:
-    return entry.path, msgspec.json.encode(entry.change if isinstance(entry, Put) else entry.text)
+    match entry:
+        case Put():
+            return entry.path, msgspec.json.encode(entry.change)
+        case Made():
+            return entry.path, msgspec.json.encode(entry.text)
+        case Linked():
+            return entry.path, msgspec.json.encode(entry.target)
 
 
 def _keys(wanted: tuple[Deployment, ...]) -> set[tuple[str, bytes]]:
     found: set[tuple[str, bytes]] = set()
     for one in wanted:
-        parts = [one.text] if isinstance(one, NewFile) else list(one.changes)
+        parts: list[object] = []
+        match one:
+            case NewFile():
+                parts.append(one.text)
+            case Link():
+                parts.append(one.target)
+            case Edit():
+                parts.extend(one.changes)
         found |= {(one.path, msgspec.json.encode(part)) for part in parts}
     return found
 
@@ -184,11 +215,50 @@ def _make(run: str, handle: str, new: NewFile) -> None:
         raise FleetError(f"{new.path} is there already, and is not ours", hint="move it, or name ours otherwise")
     folders = _missing_folders(os.path.dirname(new.path))
     _write(run, (*listed, Made(new.path, new.text, (handle,), folders)))
+    _make_folder(os.path.dirname(new.path))
+    write_atomic(new.path, new.text, new.mode)
+
+
+def _link(run: str, handle: str, new: Link) -> None:
+    listed = read(run).entries
+    known = next((e for e in listed if isinstance(e, Linked) and (e.path, e.target) == (new.path, new.target)), None)
+    if (known is None or stands(known)) and _joined(run, handle, known):
+        return
+    if os.path.lexists(new.path):
+        if _same_skill(new.path, new.target):
+            return
+        raise FleetError(f"{new.path} is there already, and is not ours", hint="move it, or name ours otherwise")
+    if known is None:
+        folders = _missing_folders(os.path.dirname(new.path))
+        _write(run, (*listed, Linked(new.path, new.target, (handle,), folders)))
+    else:
+        _joined(run, handle, known)
+    _make_folder(os.path.dirname(new.path))
     try:
-        os.makedirs(os.path.dirname(new.path), exist_ok=True)
+        os.symlink(new.target, new.path)
+    except OSError as error:
+        raise FleetError(f"{new.path}: {error.strerror}") from error
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise FleetError(f"{error.filename}: {error.strerror}") from error
-    write_atomic(new.path, new.text, new.mode)
+
+
+def _leads(path: str) -> str | None:
+    """Where a link leads to; None if there is none."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
+def _same_skill(path: str, target: str) -> bool:
+    """Whether a folder that is not ours gives the client the same skill: a person's own copy, another team's link."""
+    theirs, ours = (_text(os.path.join(place, SKILL)) for place in (path, target))
+    return ours is not None and theirs == ours
 
 
 def _leave(run: str, handle: str, entry: Entry) -> None:
@@ -198,10 +268,10 @@ def _leave(run: str, handle: str, entry: Entry) -> None:
     if rest:
         _write(run, (*others, msgspec.structs.replace(entry, handles=rest)))
         return
-    if isinstance(entry, Made):
-        _unmake(entry)
-    else:
+    if isinstance(entry, Put):
         _take(entry)
+    else:
+        _unmake(entry)
     _write(run, others)
 
 
@@ -223,9 +293,9 @@ def _take(entry: Put) -> None:
         _replace(entry.path, after)
 
 
-def _unmake(entry: Made) -> None:
+def _unmake(entry: Made | Linked) -> None:
     """A file that a person has changed since stays: it is theirs now."""
-    if _text(entry.path) == entry.text:
+    if stands(entry):
         with suppress(FileNotFoundError):
             os.unlink(entry.path)
     for folder in reversed(entry.folders):

@@ -10,6 +10,19 @@ from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.plan.types import SKILL_TEXTS, Skill
 
 
+def share(place: str, skills: tuple[Skill, ...]) -> None:
+    """Write each skill to NAME below `place`, which running clients may be reading; FleetError if that can't be done."""
+    for skill in skills:
+        fresh = os.path.join(place, f".{skill.name}")
+        deploy(fresh, fresh, (skill,))
+        try:
+            shutil.rmtree(os.path.join(place, skill.name), ignore_errors=True)
+            os.rename(os.path.join(fresh, skill.name), os.path.join(place, skill.name))
+            os.rmdir(fresh)
+        except OSError as error:
+            raise FleetError(f"skills can't be written to {place}: {error.strerror}") from error
+
+
 def deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
     """Empty the folder `own`, then write each skill to NAME below `place`, which lies in `own`; None: write none.
 

@@ -30,17 +30,19 @@ def build(
     versions: Mapping[str, str],
     env_digests: Mapping[str, str],
     placed: Mapping[str, Place] | None = None,
+    sharing: frozenset[str] = frozenset(),
 ) -> Plan:
     """The plan of one team.
 
     `source`: digest of the team file's text. `prompts`: absolute path, or `template:NAME` -> text, of prompts and
     skills, with all that is included. `versions`: driver -> client version. `env_digests`: handle -> digest of its env_file's content.
-    `placed`: handle -> place of the panes that exist, which stay where they are.
+    `placed`: handle -> place of the panes that exist, which stay where they are. `sharing`: the handles of agents whose
+    client finds skills only in the working directory: theirs are not written for one agent alone.
     TeamFileError lists everything that is wrong with the prompts and skills; FleetError a cycle in `depends_on`.
     """
     renderer = Renderer(prompts)
     texts = {agent.handle: _prompt(team, agent, prompts, renderer) for agent in team.agents}
-    skills = {agent.handle: render_skills(team, agent, prompts, renderer) for agent in team.agents}
+    skills = {a.handle: render_skills(team, a, prompts, renderer, shared=a.handle in sharing) for a in team.agents}
     faults = (one for one in (*texts.values(), *chain(*skills.values())) if isinstance(one, PlanProblem))
     problems = dict.fromkeys(str(fault) for fault in faults)
     if problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from posixpath import join
 
 from msgspec import Struct
@@ -97,6 +98,10 @@ class RunPaths(Struct, frozen=True):
     @property
     def plan(self) -> str:
         return join(self.run, "plan.json")
+
+    def shared_skills(self, real_dir: str) -> str:
+        """Where the skills lie that all agents of one working directory share."""
+        return join(self.run, "skills", sha256(real_dir.encode("utf-8", "surrogateescape")).hexdigest()[:8])
 
     @property
     def lock(self) -> str:

@@ -10,6 +10,9 @@ from nbs_fleet.plan.sandbox import PACKAGED, PlanProblem, Renderer, Template, in
 from nbs_fleet.plan.types import SKILL_TEXTS, Skill
 from nbs_fleet.spec.team import Agent, Team
 
+ANYBODY = {"handle": "$NBS_HANDLE", "role": ""}
+"""What a skill for several agents knows of each."""
+
 
 def collect(team: Team, read: Callable[[str], str | None]) -> dict[str, str]:
     """The texts of all skills by key (a path, or `template:NAME`), with what they include; `read` as for prompts."""
@@ -26,9 +29,15 @@ def collect(team: Team, read: Callable[[str], str | None]) -> dict[str, str]:
     return found
 
 
-def render(team: Team, agent: Agent, texts: Mapping[str, str], renderer: Renderer) -> tuple[Skill | PlanProblem, ...]:
-    """Each skill of an agent, or what is wrong with it: no text, a mistake in a template, a name used twice."""
+def render(
+    team: Team, agent: Agent, texts: Mapping[str, str], renderer: Renderer, *, shared: bool = False
+) -> tuple[Skill | PlanProblem, ...]:
+    """Each skill of an agent, or what is wrong with it: no text, a mistake in a template, a name used twice.
+
+    One that is `shared` with other agents names none of them: its `handle` is the variable that each has.
+    """
     done: dict[str, Skill | PlanProblem] = {}
+    known = {**variables(team, agent), **(ANYBODY if shared else {})}
     for place in agent.skills:
         name = basename(place)
         if name in done:
@@ -40,7 +49,7 @@ def render(team: Team, agent: Agent, texts: Mapping[str, str], renderer: Rendere
             continue
         text: str | PlanProblem = texts[key]
         if key.endswith(".j2"):
-            text = renderer.render(_template(key, texts[key]), variables(team, agent))
+            text = renderer.render(_template(key, texts[key]), known)
         folder = None if place.startswith(PACKAGED) else place
         done[name] = text if isinstance(text, PlanProblem) else Skill(name, text, folder)
     return tuple(done.values())

@@ -371,7 +371,7 @@ class Sidecar:
         told = self.facts.agent
         folder = self.driver.skills_dir(self.facts)
         skills = tuple(f"{folder}/{name}/SKILL.md" for name in self.facts.skills) if folder else ()
-        by_skill = bool(folder) and wording.NOTICE_SKILL in self.facts.skills
+        by_skill = self.driver.capabilities.skill_calls and wording.NOTICE_SKILL in self.facts.skills
         text = wording.notice(told.sidecar.notify, notify.summary, told.handle, by_skill=by_skill, plain=notify.plain)
         if notify.why == "recovery":
             text = wording.recovery(notify.summary, told.handle, told.chats, told.bus, skills)

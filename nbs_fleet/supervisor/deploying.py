@@ -7,10 +7,11 @@ import os
 from msgspec import Struct
 
 from nbs_fleet.drivers.base import Facts
-from nbs_fleet.drivers.deployment import Deployment, NewFile
+from nbs_fleet.drivers.deployment import Deployment, Link, NewFile
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import deployment, registry, rundir
+from nbs_fleet.launch import registry, rundir
 from nbs_fleet.launch.locks import FileLock
+from nbs_fleet.launch.needs import put_in
 from nbs_fleet.plan.types import AgentPlan
 from nbs_fleet.supervisor.bring_up import QUEUE_SECONDS
 from nbs_fleet.supervisor.facts import facts_of
@@ -30,6 +31,8 @@ class Wanted(Struct, frozen=True):
         for one in self.changes:
             if isinstance(one, NewFile):
                 found.append(f"{one.path}  the whole file")
+            elif isinstance(one, Link):
+                found.append(f"{one.path}  a link")
             else:
                 found += [f"{one.path}  {'.'.join(change.path)}" for change in one.changes]
         return tuple(found)
@@ -57,9 +60,9 @@ def deploy(prepared: Prepared, needs: tuple[Wanted, ...]) -> None:
     lock = FileLock(paths.up_lock)
     lock.acquire(QUEUE_SECONDS)
     try:
-        for need in needs:
+        for need, agent in zip(needs, prepared.plan.agents, strict=True):
             try:
-                deployment.deploy(paths.run, need.handle, need.changes)
+                put_in(registry.of(agent.agent), _facts(prepared, agent), agent)
             except FleetError as error:
                 raise FleetError(f"{need.handle}: {error.message}", hint=error.hint) from error
     finally:

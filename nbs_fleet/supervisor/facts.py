@@ -36,6 +36,7 @@ def facts_of(
     paths = plan.paths.agent(agent.agent.handle)
     # plan.json holds the names of the variables that the team file sets; a driver sees their values.
     own = replace(agent.agent, env={name: env.get(name, "") for name in agent.agent.env})
+    real_dir = os.path.realpath(agent.agent.dir)
     return Facts(
         agent=own,
         team=plan.team,
@@ -47,10 +48,11 @@ def facts_of(
         has_prompt=has_prompt,
         home=env.get("HOME", os.path.expanduser("~")),
         env=env,
-        real_dir=os.path.realpath(agent.agent.dir),
+        real_dir=real_dir,
         version=plan.versions.get(agent.agent.driver),
         is_root=os.geteuid() == 0,
         skills=tuple(skill.name for skill in agent.skills),
+        shared_dir=plan.paths.shared_skills(real_dir),
     )
 
 

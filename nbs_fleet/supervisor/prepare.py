@@ -78,7 +78,9 @@ def prepare(
         versions=found.versions,
         env_digests={handle: _digest(values) for handle, values in files.items()},
         placed=placed(store.read_plan(paths)),
+        sharing=sharing(loaded.team),
     )
+    refuse_skills(plan, loaded)
     plan = replace(plan, sources={path: digest_of(path) for path in loaded.files}, umask=_umask())
     wanted = expand_only(loaded.team, only)
     snapshot = take(paths)
@@ -93,6 +95,33 @@ def refuse(loaded: Loaded, file: str) -> None:
         where = loaded.origins.get(f"agents.{agent.handle}.driver")
         place = where.where if where is not None else file
         found += [f"{place}: agents.{agent.handle}: {text}" for text in registry.of(agent).objections(agent)]
+    if found:
+        raise TeamFileError(tuple(found))
+
+
+def sharing(team: Team) -> frozenset[str]:
+    """The agents whose client finds skills only in its working directory."""
+    return frozenset(agent.handle for agent in team.agents if registry.of(agent).capabilities.shared_skills)
+
+
+def refuse_skills(plan: Plan, loaded: Loaded) -> None:
+    """Raise TeamFileError where agents share a folder of skills and would be given different ones of one name."""
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    found: list[str] = []
+    for one in plan.agents:
+        if not registry.of(one.agent).capabilities.shared_skills:
+            continue
+        for skill in one.skills:
+            handle, text = first.setdefault(
+                (os.path.realpath(one.agent.dir), skill.name), (one.agent.handle, skill.text)
+            )
+            if text != skill.text:
+                where = loaded.origins.get(f"agents.{one.agent.handle}.driver")
+                found.append(
+                    f"{where.where if where is not None else plan.file}: agents.{one.agent.handle}.skills: {skill.name} "
+                    f"differs from that of {handle}, and {one.agent.driver} finds skills only in the agent's `dir`, which "
+                    "both share; give each a `dir` of its own, or write a skill that is the same for both"
+                )
     if found:
         raise TeamFileError(tuple(found))
 

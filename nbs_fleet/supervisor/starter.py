@@ -13,10 +13,11 @@ import tenacity
 
 from nbs_fleet.drivers.base import Driver, Facts
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import deployment, processes, registry, skills
+from nbs_fleet.launch import processes, registry, skills
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.layout import PaneWanted, start_lines
 from nbs_fleet.launch.messages import Mailbox, new_id
+from nbs_fleet.launch.needs import put_in
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import PERSON, Exit, ExitKind, Message, MessageKind
@@ -104,8 +105,9 @@ class Starter:
                 flags=launch.dropped,
                 why="the client knows none such, or they are the fleet's own",
             )
-        deployment.deploy(self.plan.paths.run, agent.agent.handle, driver.deploy(facts))
-        skills.deploy(paths.skills, driver.skills_dir(facts), agent.skills)
+        put_in(driver, facts, agent)
+        place = None if driver.capabilities.shared_skills else driver.skills_dir(facts)
+        skills.deploy(paths.skills, place, agent.skills)
         settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
         for path, text in ({facts.settings_path: settings} | launch.files).items():
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

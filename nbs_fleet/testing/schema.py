@@ -22,6 +22,8 @@ Ability = Literal[
     "session_id",
     "hooks",
     "skills",
+    "skill_calls",
+    "shared_skills",
     "state_file",
     "title",
     "export",

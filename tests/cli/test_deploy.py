@@ -115,3 +115,32 @@ def test_in_json_each_agent_has_its_changes(needy: Path) -> None:
         f"{needy}  theme",
         f"{needy.parent}/ana.txt  the whole file",
     ]
+
+
+SKILLED = "version: 1\nteam: crew\ndriver: qwen\nskills: [{skill}]\nagents: [{{handle: ana}}, {{handle: bo}}]\n"
+
+
+def test_skills_that_a_client_finds_only_in_the_project_are_linked_there_for_a_while(here: Path) -> None:
+    (here / ".git").mkdir()
+    (here / "team.yaml").write_text(SKILLED.format(skill="nbs-poll"), encoding="utf-8")
+    link = here / ".agents" / "skills" / "nbs-poll"
+    assert [line.split(maxsplit=2)[2] for line in call("deploy", "team.yaml", "--dry-run").out.splitlines()[:2]] == [
+        f"{link}  a link"
+    ] * 2
+    assert not link.exists()
+    assert call("deploy", "team.yaml").code == 0
+    assert "name: nbs-poll" in (link / "SKILL.md").read_text(encoding="utf-8")
+    assert call("cleanup", "--team", "crew").code == 0
+    assert not (here / ".agents").exists()
+
+
+def test_agents_of_one_folder_are_not_given_different_skills_of_one_name(here: Path) -> None:
+    (here / ".git").mkdir()
+    (here / "mine").mkdir()
+    (here / "mine" / "SKILL.md.j2").write_text("{% for chat in chats %}{{ chat.name }}{% endfor %}", encoding="utf-8")
+    team = SKILLED.format(skill="./mine").replace("{handle: bo}", "{handle: bo, chats: []}")
+    (here / "team.yaml").write_text(team + "chats: [live]\n", encoding="utf-8")
+    for command in (("deploy", "--dry-run"), ("validate",)):
+        said = call(*command, "team.yaml")
+        assert said.code == 2
+        assert "agents.bo.skills: mine differs from that of ana" in said.err

@@ -114,7 +114,7 @@ def test_session_files_are_looked_for_where_this_codex_keeps_them(environ: dict[
 
 def test_what_a_client_cannot_do_is_named() -> None:
     facts = make_facts(driver="codex", permission_mode="plan", permissions={"allow": ["x"]}, skills=("a",))
-    assert Codex().launch(facts).dropped == ("permission_mode plan", "permissions", "skills")
+    assert Codex().launch(facts).dropped == ("permission_mode plan", "permissions")
 
 
 def test_a_rollout_tells_of_turns_and_proves_only_what_was_said_to_the_model() -> None:

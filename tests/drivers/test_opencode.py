@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nbs_fleet.drivers import opencode_plugin
 from nbs_fleet.drivers.base import PROMPT, Facts
@@ -116,3 +117,12 @@ def test_what_the_plugin_writes_down_tells_turns_and_proves_what_reached_the_mod
 
 def test_its_inbox_is_its_mail() -> None:
     assert Opencode().inbox(facts(), None) == MailFolder()
+
+
+def test_its_skills_stand_beside_those_of_a_persons_own_configuration() -> None:
+    theirs = {"skills": {"paths": ["/own"], "urls": ["u"]}, "plugin": ["p"]}
+    known = replace(make_facts(driver="opencode", settings=theirs), skills=("nbs-poll",))
+    given = json.loads(Opencode().variables(known)[CONFIG])
+    assert given["skills"] == {"paths": ["/own", f"{known.agent_dir}/skills"], "urls": ["u"]}
+    assert given["plugin"][0] == "p"
+    assert "skills" not in json.loads(Opencode().variables(make_facts(driver="opencode"))[CONFIG])

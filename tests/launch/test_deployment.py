@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nbs_fleet.drivers.deployment import AddItem, Edit, NewFile, SetKey
+from nbs_fleet.drivers.deployment import AddItem, Edit, Link, NewFile, SetKey
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import files
-from nbs_fleet.launch.deployment import LIST, deploy, undo
+from nbs_fleet.launch.deployment import LIST, deploy, describe, read, stands, undo
 
 SETTINGS = '{\n  // mine\n  "hooks": {"Stop": [{"mine": 1}]},\n}\n'
 OURS = {"hooks": [{"type": "command", "command": "/run/x/bin/nbs-hook Stop"}]}
@@ -139,3 +139,51 @@ def test_what_cannot_be_changed_or_undone_is_said(run: str, tmp_path: Path) -> N
     assert [line.partition(":")[0] for line in undo(run)] == [str(path)] * 2
     path.write_text(SETTINGS)
     assert undo(run) == ()
+
+
+def test_agents_of_one_folder_share_a_link_and_the_last_takes_it_away(run: str, tmp_path: Path) -> None:
+    project, skill = tmp_path / "project", tmp_path / "run" / "skills" / "x"
+    project.mkdir()
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("text")
+    link = project / ".agents" / "skills" / "x"
+    for handle in ("ana", "bo"):
+        deploy(run, handle, (Link(str(link), str(skill)),))
+    assert (link / "SKILL.md").read_text() == "text"
+    assert [describe(entry) for entry in read(run).entries] == [f"{link}  a link  for ana, bo"]
+    assert deploy(run, "ana", ()) == ()
+    assert link.is_symlink()
+    assert undo(run) == ()
+    assert not list(project.iterdir())
+    assert skill.exists()
+
+
+def test_a_link_that_was_taken_away_is_put_in_again_and_one_made_anew_by_a_person_stays(
+    run: str, tmp_path: Path
+) -> None:
+    link, skill = tmp_path / "skills" / "x", tmp_path / "run" / "x"
+    skill.mkdir(parents=True)
+    wanted = (Link(str(link), str(skill)),)
+    deploy(run, "ana", wanted)
+    link.unlink()
+    assert not stands(read(run).entries[0])
+    deploy(run, "ana", wanted)
+    assert link.is_symlink()
+    link.unlink()
+    link.mkdir()
+    assert undo(run) == ()
+    assert link.is_dir()
+    assert not link.is_symlink()
+
+
+def test_a_skill_of_a_persons_own_stays_and_is_good_enough_if_it_says_the_same(run: str, tmp_path: Path) -> None:
+    theirs, skill = tmp_path / "skills" / "x", tmp_path / "run" / "x"
+    for folder in (theirs, skill):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("same")
+    assert deploy(run, "ana", (Link(str(theirs), str(skill)),)) == ()
+    (theirs / "SKILL.md").write_text("another")
+    with pytest.raises(FleetError, match="is there already, and is not ours"):
+        deploy(run, "ana", (Link(str(theirs), str(skill)),))
+    assert undo(run) == ()
+    assert (theirs / "SKILL.md").read_text() == "another"

@@ -18,24 +18,23 @@ Fields = dict[str, Any]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test per client."""
+    """One test per client; none where the test's behaviour is exempt for it, by name."""
     if "other_name" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("others")
-        metafunc.parametrize("other_name", marker.args if marker else sorted(others.MAKERS))
+        behaviour = metafunc.definition.get_closest_marker("behaviour")
+        names = marker.args if marker else sorted(others.MAKERS)
+        able = [name for name in names if behaviour is None or behaviour.args[0] not in others.EXEMPT[name]]
+        metafunc.parametrize("other_name", able)
 
 
 @pytest.fixture
-def other(request: pytest.FixtureRequest, other_name: str, tmp_path: Path) -> Iterator[others.Other]:
-    """The client under test; skipped where it isn't installed, or where the test's behaviour is exempt for it."""
+def other(other_name: str, tmp_path: Path) -> Iterator[others.Other]:
+    """The client under test; skipped where it isn't installed."""
     name = other_name
     reason = others.missing(name)
     if reason:
         pytest.skip(reason)
     with others.running(name, tmp_path / "client") as client:
-        marker = request.node.get_closest_marker("behaviour")
-        why = others.EXEMPT[name].get(marker.args[0]) if marker else None
-        if why:
-            pytest.skip(f"{name} is exempt: {why}")
         yield client
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from nbs_fleet.spec.load import load_team
 from tests.drivers.support import make_facts
 from tests.others.conftest import WITHIN, Fields, delivered, send, up
 from tests.support.fleet import Fleet
-from tests.support.others import Other
+from tests.support.others import WHO, Other
 
 pytestmark = [pytest.mark.long, pytest.mark.real, pytest.mark.e2e]
 
@@ -148,6 +149,15 @@ def hooked(fleet: Fleet, answer: str) -> bool:
     """Whether a hook gave this answer to the client."""
     news = (r.get("event", {}).get("news") for r in fleet.story("ana") if isinstance(r.get("event"), dict))
     return any(one["answer"] == answer for one in news if one)
+
+
+@pytest.mark.behaviour("skills")
+def test_the_model_is_told_of_the_skills_and_no_link_to_them_is_left(fleet: Fleet, other: Other) -> None:
+    up(fleet, other, skills=["nbs-poll"], prompt_text="[[say ready]]")
+    bodies = json.dumps([seen.body for seen in other.model_api.requests(WHO)], ensure_ascii=False)
+    assert "Have one look at everything that could wait for you" in bodies
+    assert fleet.down().code == 0
+    assert not (fleet.root / ".agents").exists()
 
 
 @pytest.mark.behaviour("permission dialog")

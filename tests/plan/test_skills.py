@@ -49,3 +49,10 @@ def test_what_is_wrong_is_said_with_its_place() -> None:
         "/r/bad/SKILL.md.j2:2: 'nobody' is undefined; there are: agents, bus, chats, driver, handle, role, root, team, vars",
         "/r/b/x: ana has two skills named x",
     ]
+
+
+def test_a_skill_for_several_agents_names_none_of_them() -> None:
+    texts = collect(team("/r/greet"), {"/r/greet/SKILL.md.j2": "I am {{ handle }}{{ role }}"}.get)
+    assert render(team("/r/greet"), agent("/r/greet"), texts, Renderer(texts), shared=True) == (
+        Skill("greet", "I am $NBS_HANDLE", "/r/greet"),
+    )

@@ -93,9 +93,9 @@ def test_a_look_that_began_before_the_state_file_changed_shows_no_dialog_of_now(
     run.tell(file(IDLE), after=0.1)
     # Drawn before the dialog was answered, and read after it.
     assert Look() in run.tell(ScreenSeen(permission), after=0.1)
-    assert run.report.state is AgentState.IDLE
+    assert run.report.state == "idle"
     run.tell(ScreenSeen(permission), after=0.1)
-    assert run.report.state is AgentState.BLOCKED
+    assert run.report.state == "blocked"
 
 
 MESSAGE = Message("d-1-x", "ana", "bo", "hello", 0.0)
