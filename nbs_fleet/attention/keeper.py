@@ -32,7 +32,7 @@ class Keeper:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         found = read(path)
         damaged = found is None and os.path.exists(path)
         self.queue = found or Queue(number=int(moment().wall) if damaged else 0)
@@ -45,6 +45,6 @@ class Keeper:
         """Put this queue in place of the old one. FleetError: it can't be written; the old one is kept."""
         if queue == self.queue:
             return False
-        write_atomic(self._path, jsontext.encode(queue))
+        write_atomic(self.path, jsontext.encode(queue))
         self.queue = queue
         return True

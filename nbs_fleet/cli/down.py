@@ -10,11 +10,13 @@ import typer
 from nbs_fleet.cli import output
 from nbs_fleet.cli.control import ask
 from nbs_fleet.cli.guard import require_person
-from nbs_fleet.cli.lookup import find_handles, find_team
+from nbs_fleet.cli.lookup import Found, find_handles, find_team
 from nbs_fleet.cli.params import Json, Only, Span, TeamName, span
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import rundir
 from nbs_fleet.launch.processes import environ_of
+from nbs_fleet.plan.types import Plan
+from nbs_fleet.spec.team import Layout
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.take_down import take_down
@@ -52,7 +54,7 @@ def down(
     require_person(found)
     if only:
         return ask("stop", find_handles(found, only), found, json=json, timeout=timeout + 5.0)
-    plan = store.read_plan(found.paths)
+    plan = plan_of(found)
     if plan is None:
         if purge:
             rundir.purge(found.paths, found.root)
@@ -79,3 +81,12 @@ def down(
     elif result.ended or os.path.isdir(found.paths.run) or purge:
         output.say(f"{plan.team} is down" + ("" if purge else "; nbs-fleet logs still tells its story"))
     return 0
+
+
+def plan_of(found: Found) -> Plan | None:
+    """What was last asked for; of a damaged plan what the run directory tells, which is enough to end everything."""
+    try:
+        return store.read_plan(found.paths)
+    except FleetError as error:
+        output.note(output.Span("remark: ", "yellow"), error.message)
+        return Plan(found.team, "", found.root, "", found.paths, Layout(), ())

@@ -103,6 +103,18 @@ def in_run(
     )
 
 
+def running(program: str, *words: str | tuple[str, ...], on: Table | None = None) -> tuple[ProcId, ...]:
+    """The processes of this user whose command line begins with `program` and has these words, or words in a row."""
+    source, uid = on or table(), os.getuid()
+    wanted = [(word,) if isinstance(word, str) else word for word in words]
+
+    def fits(line: tuple[str, ...]) -> bool:
+        rows = (any(line[i : i + len(row)] == row for i in range(len(line))) for row in wanted)
+        return bool(line) and os.path.basename(line[0]) == program and all(rows)
+
+    return tuple(r.proc for r in source.rows() if r.uid == uid and not r.zombie and fits(source.argv(r.proc.pid)))
+
+
 def send_signal(proc: ProcId, name: str, *, on: Table | None = None) -> bool:
     """Send the signal `name` ("TERM") to exactly this process; False if it is gone.
 

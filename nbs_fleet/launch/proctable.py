@@ -49,6 +49,10 @@ class Table(Protocol):
         """The environment a process was started with; empty where it can't be read."""
         ...
 
+    def argv(self, pid: int) -> tuple[str, ...]:
+        """The command line of a process; empty where it can't be read."""
+        ...
+
     def boot_id(self) -> str:
         """A name for this boot of the machine."""
         ...
@@ -114,6 +118,12 @@ class LinuxTable:
         # The place of the code is filled in last; before that both ends of the environment may be its beginning.
         start, stop = fields[_ENV_START], fields[_ENV_START + 1]
         return fields[_START_CODE] != b"0" and start == stop != b"0"
+
+    def argv(self, pid: int) -> tuple[str, ...]:
+        try:
+            return tuple(os.fsdecode(word) for word in _read(pid, "cmdline").split(b"\0")[:-1])
+        except OSError:
+            return ()
 
     def boot_id(self) -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
@@ -192,6 +202,12 @@ class PortableTable:
             return dict(self._psutil.Process(pid).environ())
         except (self._psutil.Error, OSError, ValueError):
             return {}
+
+    def argv(self, pid: int) -> tuple[str, ...]:
+        try:
+            return tuple(self._psutil.Process(pid).cmdline())
+        except (self._psutil.Error, OSError, ValueError):
+            return ()
 
     def boot_id(self) -> str:
         return f"boot-{round(self._psutil.boot_time())}"

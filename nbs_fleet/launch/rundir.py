@@ -66,12 +66,24 @@ def prepare(paths: RunPaths, root: str) -> tuple[str, ...]:
     for entry in _shallow(paths.run):
         if entry.is_symlink():
             raise FleetError(f"{entry.path} is a symbolic link", hint="Remove it; a run directory holds none.")
-    write_atomic(os.path.join(paths.run, _POINTER), paths.runtime + "\n")
     fleet = os.path.join(root, ".nbs", "fleet")
-    made_nbs = not os.path.lexists(os.path.dirname(fleet)) or _index(paths.team).get("made_nbs") is True
-    index = {"schema": 1, "team": os.path.basename(paths.run), "root": root, "made_nbs": made_nbs}
-    write_atomic(paths.team, msgspec.json.format(msgspec.json.encode(index)) + b"\n")
+    made_nbs = not os.path.lexists(os.path.dirname(fleet)) or None
+    for path, data in signs(paths, root, made_nbs=made_nbs).items():
+        write_atomic(path, data)
     return _link(fleet, paths.run)
+
+
+def signs(paths: RunPaths, root: str, *, made_nbs: bool | None = None) -> dict[str, bytes]:
+    """The files, by path, by which a run directory is found and finds its runtime directory.
+
+    `made_nbs`: whether `<root>/.nbs` is there because of this team; None: as the index on disk says.
+    """
+    made = _index(paths.team).get("made_nbs") is True if made_nbs is None else made_nbs
+    index = {"schema": 1, "team": os.path.basename(paths.run), "root": root, "made_nbs": made}
+    return {
+        os.path.join(paths.run, _POINTER): os.fsencode(paths.runtime + "\n"),
+        paths.team: msgspec.json.format(msgspec.json.encode(index)) + b"\n",
+    }
 
 
 def known_teams(environ: Mapping[str, str]) -> list[KnownTeam]:

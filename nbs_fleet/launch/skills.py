@@ -32,15 +32,20 @@ def deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
         shutil.rmtree(own, ignore_errors=True)
         os.makedirs(own, mode=0o700, exist_ok=True)
         for skill in skills if place is not None else ():
-            target = os.path.join(place or own, skill.name)
+            target = os.path.dirname(text_path(place or own, skill))
             os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
             if skill.folder is None:
                 os.makedirs(target, mode=0o700, exist_ok=True)
             else:
                 shutil.copytree(skill.folder, target, symlinks=True, ignore=shutil.ignore_patterns(*SKILL_TEXTS))
-            write_atomic(os.path.join(target, SKILL_TEXTS[-1]), skill.text)
+            write_atomic(text_path(place or own, skill), skill.text)
     except (OSError, shutil.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FleetError(
             f"skills can't be written to {own}: {why}", hint="look at the folders of its skills"
         ) from error
+
+
+def text_path(place: str, skill: Skill) -> str:
+    """Where the text of a skill lies below `place`."""
+    return os.path.join(place, skill.name, SKILL_TEXTS[-1])

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
 _DRAIN = 0.05
 """Seconds that a server gets to read what a dead process has left in its terminal."""
+_SOCKET = 5.0
+"""Seconds that a server gets to make its socket again."""
 _DYING = 10.0
 """Seconds that an old server gets to be gone."""
 
@@ -216,6 +218,31 @@ class Tmux:
     def mend_socket(self, pid: int) -> None:
         """Ask the server `pid` to make its socket again after somebody removed the file (tmux does so on USR1)."""
         os.kill(pid, signal.SIGUSR1)
+
+    def find_server(self) -> int | None:
+        """The pid of the server, also of one whose socket somebody removed: that one makes it again; None if none runs.
+
+        Only while nobody else may be starting one.
+        """
+        pid = self.server_pid()
+        if pid is not None or os.path.lexists(self.socket):
+            return pid
+        for proc in processes.running("tmux", ("-S", self.socket), "new-session"):
+            self.mend_socket(proc.pid)
+            return self._answering()
+        return None
+
+    def _answering(self) -> int | None:
+        """The pid of the server once it listens again, or None after _SOCKET seconds."""
+        import tenacity  # noqa: PLC0415 -- needed after an accident only
+
+        waiting = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda pid: pid is None),
+            wait=tenacity.wait_exponential(multiplier=0.005, max=0.1),
+            stop=tenacity.stop_after_delay(_SOCKET),
+            retry_error_callback=lambda _: None,
+        )
+        return waiting(self.server_pid)
 
     def attach_argv(self, pane: str, *, read_only: bool = False) -> list[str]:
         """The command that shows a pane in this terminal, from outside tmux or from inside another server."""

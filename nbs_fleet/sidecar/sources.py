@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 
+from nbs_fleet import jsontext
 from nbs_fleet.drivers import proofs
 from nbs_fleet.drivers.base import Driver, Places, StateFile
 from nbs_fleet.jsontext import MALFORMED
@@ -119,8 +121,11 @@ def edges(path: str | None) -> tuple[str, str]:
     return whole_head.decode("utf-8", "replace"), whole_tail.decode("utf-8", "replace")
 
 
-def read_spool(driver: Driver, spool: str) -> tuple[HookSeen, ...]:
-    """The hook events that wait in the spool, oldest first; each file is removed once it is read."""
+def read_spool(driver: Driver, spool: str, odd: Callable[[str], None]) -> tuple[HookSeen, ...]:
+    """The hook events that wait in the spool, oldest first; each file is removed once it is read.
+
+    `odd` hears the name of a file that is damaged.
+    """
     found: list[tuple[float, str]] = []
     try:
         with os.scandir(spool) as entries:
@@ -135,6 +140,8 @@ def read_spool(driver: Driver, spool: str) -> tuple[HookSeen, ...]:
         event = _hook(driver, at, path)
         if event is not None:
             seen.append(event)
+        elif not is_json(path):
+            odd(os.path.basename(path))
         with contextlib.suppress(OSError):
             os.unlink(path)
     return tuple(seen)
@@ -151,6 +158,18 @@ def _hook(driver: Driver, at: float, path: str) -> HookSeen | None:
     if news is None:
         return None
     return HookSeen(news, at, proofs.in_prompt(news.prompt) if news.prompt else ())
+
+
+def is_json(path: str) -> bool:
+    """Whether a file holds JSON; one that is gone does."""
+    try:
+        with open(path, "rb") as file:
+            jsontext.loads(file.read(HOOK_BYTES + 1).decode())
+    except FileNotFoundError:
+        return True
+    except (OSError, *jsontext.MALFORMED):
+        return False
+    return True
 
 
 def set_paused(agent_dir: str, *, paused: bool) -> None:

@@ -238,7 +238,9 @@ class Sidecar:
     def _spool_changed(self, _name: str) -> None:
         if not self._begun:
             return
-        for seen in read_spool(self.driver, self.about.paths.spool):
+        for seen in read_spool(
+            self.driver, self.about.paths.spool, lambda f: self._story("hook event damaged", file=f)
+        ):
             transcript = seen.news.transcript
             if transcript and transcript != self._transcript and not seen.news.subagent:
                 self._transcript = transcript

@@ -43,6 +43,8 @@ async def supervise(paths: RunPaths) -> int:
         if plan is None:
             return 0
         tmux = Tmux(paths.tmux, paths.tmux_conf)
+        # Somebody may have removed the socket of the server below which this runs.
+        await asyncio.to_thread(tmux.find_server)
         panes = Panes(tmux, plan.team)
         first = await asyncio.to_thread(first_events, plan, tmux)
         await panes.open()

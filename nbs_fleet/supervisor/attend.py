@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 
+from nbs_fleet import jsontext
 from nbs_fleet.attention import needs, remedies
 from nbs_fleet.attention.budget import KIND, TEAM
 from nbs_fleet.attention.keeper import Keeper
@@ -18,6 +19,7 @@ from nbs_fleet.plan.types import Desired
 from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Reported
 from nbs_fleet.supervisor.protocol import Answer, Request
+from nbs_fleet.supervisor.rendering import File
 from nbs_fleet.supervisor.story import Story
 
 FOREVER = 1e11
@@ -154,12 +156,26 @@ class Attention:
                 self._story(item.handle).tell(now, "needs nobody any more", item=item.id, reason=item.need.kind)
         self._publish(Answer(queue=self.queue))
 
+    def files(self) -> dict[str, File]:
+        """What the files of the queue hold, by path, as far as they were written."""
+        queue = {self._keeper.path: File(jsontext.encode(self.queue))} if self.queue != Queue() else {}
+        return {**queue, **({} if self._counted is None else {self._waiting: File(self._number(self._counted))})}
+
     def _count(self, now: float) -> None:
         number = len(self.queue.visible(now))
-        me = identify(os.getpid())
-        if number != self._counted and me is not None:
-            write_atomic(self._waiting, f"{me.pid} {me.start} {number}\n")
+        if number == self._counted:
+            return
+        try:
+            write_atomic(self._waiting, self._number(number))
+        except FleetError as error:
+            # The status line is not worth the supervisor: a full disk, say. The next look tries again.
+            self._story(None).tell(now, "number for the status line not written", error=error.message)
+        else:
             self._counted = number
+
+    def _number(self, number: int) -> bytes:
+        me = identify(os.getpid())
+        return f"{me.pid} {me.start} {number}\n".encode() if me is not None else b""
 
 
 def _alarms(fleet: Fleet, now: float) -> tuple[Item, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -13,11 +12,10 @@ from msgspec.structs import replace
 
 from nbs_fleet import __version__
 from nbs_fleet.errors import FleetError
-from nbs_fleet.hooks.files import programs
 from nbs_fleet.launch import processes, rundir
 from nbs_fleet.launch.environment import write_values
 from nbs_fleet.launch.files import write_atomic
-from nbs_fleet.launch.layout import SHELL, conf
+from nbs_fleet.launch.layout import SHELL
 from nbs_fleet.launch.locks import FileLock
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
@@ -26,12 +24,13 @@ from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
-from nbs_fleet.plan.wrappers import FAILED, bin_wrapper, key_script, segment_script, supervise_script
+from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Loaded, Save, Start
 from nbs_fleet.supervisor.protocol import Request
+from nbs_fleet.supervisor.rendering import team_files
 from nbs_fleet.supervisor.starter import Starter
 from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
@@ -58,7 +57,8 @@ def bring_up(prepared: Prepared, *, only: tuple[str, ...] | None, now: bool) -> 
     try:
         # A `down` that was just finishing may have taken the folders away again.
         remarks = rundir.prepare(paths, plan.root)
-        plan = merged(plan, store.read_plan(paths), only)
+        # A damaged plan is written anew, unless parts of it are to stay.
+        plan = merged(plan, store.read_plan(paths) if only else None, only)
         _yield_if_older(paths)
         owner = FileLock(paths.lock)
         if owner.try_acquire():
@@ -92,15 +92,10 @@ def merged(plan: Plan, before: Plan | None, only: tuple[str, ...] | None) -> Pla
 def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) -> None:
     """Write plan, wrappers, tmux.conf and each agent's values (secret, 0600)."""
     paths = plan.paths
-    write_atomic(os.path.join(paths.bin, "nbs-fleet"), bin_wrapper(sys.executable), mode=0o700)
-    for name, text in programs(sys.executable).items():
-        write_atomic(os.path.join(paths.bin, name), text, mode=0o700)
-    write_atomic(paths.supervise, supervise_script(sys.executable, paths.run), mode=0o700)
-    program, folders = os.path.join(paths.bin, "nbs-fleet"), ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-    known = {name: os.environ[name] for name in folders if os.environ.get(name)}
-    write_atomic(os.path.join(paths.bin, "key"), key_script(program, plan.file, known), mode=0o700)
-    write_atomic(os.path.join(paths.bin, "segment"), segment_script(paths.waiting), mode=0o700)
-    write_atomic(paths.tmux_conf, conf(plan.layout, plan.team, paths.bin))
+    files = team_files(plan)
+    for path, file in files.items():
+        if path != paths.plan:
+            write_atomic(path, file.data, file.mode)
     for agent in plan.agents:
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):
@@ -131,7 +126,7 @@ def ensure_server(plan: Plan) -> Tmux:
     command = [SHELL, paths.supervise]
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(paths.run, FAILED))
-    if tmux.server_pid() is None or not tmux.has_session(plan.team):
+    if tmux.find_server() is None or not tmux.has_session(plan.team):
         with suppress(FileNotFoundError):
             os.unlink(paths.began)
         tmux.start(plan.team, plan.layout.size, command, server_environment(os.environ))
@@ -217,8 +212,7 @@ def refuse_foreign_handles(plan: Plan) -> None:
     for team in rundir.known_teams(os.environ):
         if team.root != plan.root or team.team == plan.team:
             continue
-        other = store.read_plan_in(team.run)
-        for record in store.read_records(other.paths) if other else ():
+        for record in store.read_records(rundir.run_paths(team.root, team.team, os.environ)):
             handle = ours.get(record.handle.casefold())
             if handle and record.proc is not None and processes.alive(record.proc):
                 raise FleetError(

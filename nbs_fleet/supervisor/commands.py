@@ -47,6 +47,12 @@ class CommandSocket:
         finally:
             os.umask(before)
 
+    async def renew(self) -> None:
+        """Listen at a new socket file in the place of one that others removed; open connections go on."""
+        if self._server is not None:
+            self._server.close()
+        await self.start()
+
     async def close(self) -> None:
         """Stop listening, end all streams, remove the socket file."""
         if self._server is not None:

@@ -195,3 +195,14 @@ class Alarm(Struct, frozen=True, tag=True):
 Action = Start | Stop | Save | Watch | Alarm
 
 STOPPED_STATES = (AgentState.STOPPED, AgentState.FAILED)
+
+
+def broken(action: Action, what: str) -> Broke:
+    """The event that an action failed."""
+    match action:
+        case Start():
+            return Broke(what, action.starts[0].handle if action.starts else None)
+        case Stop():
+            return Broke(what, action.handle)
+        case _:
+            return Broke(what)

@@ -13,7 +13,6 @@ from nbs_fleet.attention.queue import Need
 from nbs_fleet.attention.remedies import Deed
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.deathwatch import DeathWatch
-from nbs_fleet.launch.environment import read_values, secret_values
 from nbs_fleet.launch.processes import identify, moment
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
@@ -48,6 +47,7 @@ from nbs_fleet.supervisor.fleet import (
     Stop,
     Ticked,
     Watch,
+    broken,
 )
 from nbs_fleet.supervisor.handovers import Handovers
 from nbs_fleet.supervisor.hosting import Sidecars
@@ -58,8 +58,9 @@ from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.spending import Spending
 from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
-from nbs_fleet.supervisor.story import Story
+from nbs_fleet.supervisor.story import LEFT, Story, secrets_of
 from nbs_fleet.supervisor.telling import tell
+from nbs_fleet.supervisor.upkeep import Upkeep
 
 WRITTEN_SECONDS = 1.0
 """After so long the last lines of a turn are in the client's file (Claude Code 2.1.197: 0.1 s, measured)."""
@@ -105,14 +106,22 @@ class Supervisor:
             wake=lambda fleet: fleet.wake_at,
             record=self._record,
         )
+        self._upkeep = Upkeep(
+            plan,
+            self._watcher,
+            socket=self.socket,
+            tmux=panes.tmux,
+            lives=lambda: self.loop.state.lives,
+            more=lambda: self.attention.files() | self._spending.files(),
+            story=self.story(None),
+        )
         self._handovers = Handovers(tell=self.desk.notify, post=self.loop.post, story=self._tell_of)
 
     async def run(self, first: Sequence[Event]) -> int:
         """Take over what was found (`first`), then decide until it is over."""
         await self.socket.start()
         self.panes.on_lost = self._tmux_lost
-        self.desk.open(self.plan)
-        self.notifier.open(self.plan.rules())
+        self._open()
         for event in first:
             self.loop.post(event)
         deciding = asyncio.create_task(self.loop.run(), name="decide")
@@ -136,7 +145,7 @@ class Supervisor:
         key = handle or ""
         if key not in self._stories:
             path = self.paths.agent(handle).story if handle else self.paths.story
-            self._stories[key] = Story(path, mask=self._secrets(handle) if handle else ())
+            self._stories[key] = Story(path, mask=secrets_of(self.paths.agent(handle)) if handle else ())
         return self._stories[key]
 
     async def handle(self, request: Request) -> Answer:
@@ -158,13 +167,18 @@ class Supervisor:
             return Answer(pid=os.getpid())
         return Answer(ok=False, error=f"unknown request {request.do!r}")
 
+    def _open(self) -> None:
+        """Work by this plan from now on."""
+        self.desk.open(self.plan)
+        self.notifier.open(self.plan.rules())
+        self._upkeep.open(self.plan)
+
     def _apply(self, request: Request) -> Answer:
         plan = store.read_plan(self.paths)
         if plan is None:
             return Answer(ok=False, error="there is no plan to apply")
         before, self.plan = self.plan, plan
-        self.desk.open(plan)
-        self.notifier.open(plan.rules())
+        self._open()
         self._renew(before)
         # Decided at once: whoever follows after this answer sees what came of it.
         self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
@@ -241,6 +255,7 @@ class Supervisor:
         handle = action.record.handle
         if action.gone:
             store.forget(self.paths, handle)
+            self.story(handle).tell(moment().wall, LEFT)
             self.socket.publish(Answer(gone=handle))
             return
         store.write_record(self.paths, action.record)
@@ -300,13 +315,7 @@ class Supervisor:
     def _fault(self, action: Action, error: Exception) -> Event:
         what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"
         self.story(None).tell(moment().wall, "fault", action=type(action).__name__, error=what)
-        match action:
-            case Start():
-                return Broke(what, action.starts[0].handle if action.starts else None)
-            case Stop():
-                return Broke(what, action.handle)
-            case _:
-                return Broke(what)
+        return broken(action, what)
 
     def _record(self, before: Fleet, after: Fleet, event: Event, actions: Sequence[Action], now: Moment) -> None:
         doing = [a for a in actions if not isinstance(a, Save)]
@@ -344,12 +353,6 @@ class Supervisor:
                 refresh_files(self.plan, agent, life.record)
                 self.sidecars.begin(self.plan, agent, life.record, prompted=False, adopted=True)
 
-    def _secrets(self, handle: str) -> tuple[str, ...]:
-        try:
-            return secret_values(read_values(self.paths.agent(handle).values), {})
-        except OSError:
-            return ()
-
     def _tell_of(self, handle: str, what: str, **more: object) -> None:
         self.story(handle).tell(moment().wall, what, **more)
 
@@ -374,6 +377,7 @@ class Supervisor:
             self.sidecars.poll()
             self.desk.look()
             self.attention.look(self.loop.state)
+            self._upkeep.look()
             for handle, life in self.loop.state.lives.items():
                 if life.record.state is AgentState.BUSY:
                     self._measure_soon(handle)
@@ -382,6 +386,7 @@ class Supervisor:
     async def _close(self, deciding: asyncio.Task[None]) -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
+        await self._upkeep.close()
         await self.desk.close()
         self.attention.close()
         await self.notifier.close()

@@ -10,10 +10,12 @@ from contextlib import suppress
 import tenacity
 
 from nbs_fleet.drivers.base import Screen
-from nbs_fleet.errors import TmuxError
+from nbs_fleet.errors import FleetError, TmuxError
+from nbs_fleet.launch import processes
 from nbs_fleet.launch.control import Control
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
+from nbs_fleet.model import ProcId
 
 ATTACH_SECONDS = 3.0
 """How long keys wait for the control client when it was lost: it is attached again after a tenth of a second."""
@@ -33,9 +35,11 @@ class Panes:
         self._closing = False
         self._attached = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._server: ProcId | None = None
 
     async def open(self) -> None:
         """Attach the control client and keep one attached; without one everything still works, by forks."""
+        self._server = await asyncio.to_thread(server_of, self.tmux)
         await self._attach()
         self._task = asyncio.create_task(self._keep(), name="control client")
 
@@ -173,8 +177,11 @@ class Panes:
                 why = await self._control.closed
                 await self._control.close()
             if self.tmux.server_pid() is None:
-                self.on_lost(why)
-                return
+                if self._server is None or not processes.alive(self._server):
+                    self.on_lost(why)
+                    return
+                # It lives; somebody removed its socket.
+                self.tmux.mend_socket(self._server.pid)
             failures = 0 if self._control is not None else failures + 1
             self._control = None
             await asyncio.wait_for(asyncio.shield(_pause(min(30.0, 0.1 * 2**failures))), None)
@@ -184,6 +191,14 @@ class Panes:
         entry = self._subscriptions.get(pane)
         if entry is not None and entry[0] == name:
             entry[2](value)
+
+
+def server_of(tmux: Tmux) -> ProcId | None:
+    """The process of the tmux server that is reached now."""
+    with suppress(FleetError):
+        pid = tmux.server_pid()
+        return processes.identify(pid) if pid else None
+    return None
 
 
 def _is_unsettled(pane: Pane | None) -> bool:

@@ -77,7 +77,7 @@ def prepare(
         prompts=read_prompts(loaded),
         versions=found.versions,
         env_digests={handle: _digest(values) for handle, values in files.items()},
-        placed=placed(store.read_plan(paths)),
+        placed=placed(store.readable_plan(paths)),
         sharing=sharing(loaded.team),
     )
     refuse_skills(plan, loaded)

@@ -14,6 +14,7 @@ from nbs_fleet.jsontext import MALFORMED
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.model import ProcId
 from nbs_fleet.plan.types import AgentRecord, Plan
+from nbs_fleet.supervisor.rendering import File
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -47,6 +48,10 @@ class Spending:
             self._act(one)
         return budget.needs(reached)
 
+    def files(self) -> dict[str, File]:
+        """What the file holds, by its path, once there is one."""
+        return {} if self._base is None else {self._path: File(self._text(self._base))}
+
     def _begin(self, records: Sequence[AgentRecord], now: float) -> Base:
         """Where counting began, by the file of this tmux server; else now."""
         try:
@@ -61,4 +66,7 @@ class Spending:
         return base
 
     def _keep(self, base: Base) -> None:
-        write_atomic(self._path, msgspec.json.encode(Kept(self._server, base)))
+        write_atomic(self._path, self._text(base))
+
+    def _text(self, base: Base) -> bytes:
+        return msgspec.json.encode(Kept(self._server, base))

@@ -27,8 +27,9 @@ from nbs_fleet.plan.script import launch_script
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.exits import read_end
-from nbs_fleet.supervisor.facts import choose_session, gather, live_owner, with_message
+from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
 from nbs_fleet.supervisor.fleet import Launched, StartOne
+from nbs_fleet.supervisor.rendering import agent_files
 from nbs_fleet.supervisor.story import Story
 
 RESUME_FILE = "resume.md"
@@ -191,11 +192,8 @@ def forget_signals(paths: AgentPaths) -> None:
 
 def refresh_files(plan: Plan, agent: AgentPlan, record: AgentRecord) -> None:
     """Write settings and policies of a running agent anew; clients read them again by themselves."""
-    driver = registry.of(agent.agent)
-    facts = gather(plan, agent, session_id=record.session_id or "", resume=True, has_prompt=False)
-    settings = json.dumps(driver.settings(facts), indent=1, ensure_ascii=False)
-    for path, text in ({facts.settings_path: settings} | driver.launch(facts).files).items():
-        write_atomic(path, text)
+    for path, file in agent_files(plan, agent, record).items():
+        write_atomic(path, file.data, file.mode)
 
 
 def settled_pane(tmux: Tmux, pane_id: str) -> Pane | None:

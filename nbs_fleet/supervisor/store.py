@@ -38,6 +38,13 @@ def read_plan_in(run: str) -> Plan | None:
         ) from error
 
 
+def readable_plan(paths: RunPaths) -> Plan | None:
+    """The plan, or None where it can't be read: for those who can go on without it."""
+    with contextlib.suppress(FleetError):
+        return read_plan(paths)
+    return None
+
+
 def write_plan(paths: RunPaths, plan: Plan) -> None:
     """Write the plan, whole or not at all."""
     write_atomic(paths.plan, msgspec.json.format(jsontext.encode(plan)), durable=True)

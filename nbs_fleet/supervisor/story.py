@@ -3,12 +3,76 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from nbs_fleet import jsontext
+from nbs_fleet.launch.environment import read_values, secret_values
+from nbs_fleet.model import AgentState
+from nbs_fleet.plan.paths import AgentPaths
 
 SEGMENT_BYTES = 4_000_000
 SEGMENTS = 5
+
+
+LEFT = "left the team"
+"""What a story says last of an agent that is not in the team file any more."""
+_TAIL = 400_000
+"""Bytes of a story's end that are read for what it remembers; what is told of each start is found in them or nowhere."""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What a story still tells of its agent: the session of its last start, and its last state."""
+
+    session: str | None
+    state: AgentState
+
+
+def recall(path: str) -> Memory | None:
+    """What the story at `path` tells; None if it tells of no start, or last that the agent left the team."""
+    session: str | None = None
+    state = AgentState.STARTING
+    started = False
+    for entry in _entries(path):
+        match entry:
+            case {"what": "started"}:
+                started, session, state = True, _text(entry.get("session")) or session, AgentState.STARTING
+            case {"what": "state", "state": str(word)} if word in _STATES:
+                state = AgentState(word)
+            case {"what": "state", "state": {"session_id": str(known)}}:
+                # The record that a segment begins with.
+                started, session = True, known
+            case {"what": what} if what == LEFT:
+                started, session = False, None
+            case _:
+                pass
+    return Memory(session, state) if started else None
+
+
+def _entries(path: str) -> Iterator[dict[str, Any]]:
+    """The last entries of a story, oldest first; damaged lines are left out."""
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - _TAIL))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return
+    for line in lines:
+        with suppress(*jsontext.MALFORMED):
+            entry = jsontext.loads(line.decode())
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_STATES = frozenset(AgentState)
 
 
 class Story:
@@ -61,3 +125,11 @@ class Story:
             os.write(handle, line)
         finally:
             os.close(handle)
+
+
+def secrets_of(paths: AgentPaths) -> tuple[str, ...]:
+    """The values that are masked in what is told of an agent; none where its environment is gone."""
+    try:
+        return secret_values(read_values(paths.values), {})
+    except OSError:
+        return ()

@@ -144,7 +144,7 @@ def _close_tmux(plan: Plan) -> tuple[ProcId, ...]:
     """
     paths = plan.paths
     tmux = Tmux(paths.tmux, paths.tmux_conf)
-    pid = tmux.server_pid()
+    pid = tmux.find_server()
     server = processes.identify(pid) if pid else None
     below = processes.tree(server) if server is not None else ()
     tmux.kill_server()

@@ -9,19 +9,23 @@ from nbs_fleet.launch import processes, registry
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
-from nbs_fleet.model import Exit, ProcId
-from nbs_fleet.plan.types import AgentRecord, Plan
+from nbs_fleet.model import AgentState, Exit, ProcId
+from nbs_fleet.plan.types import AgentRecord, Desired, Plan
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.exits import read_end, without_pane
-from nbs_fleet.supervisor.fleet import Died, Event, Found, Loaded
+from nbs_fleet.supervisor.fleet import STOPPED_STATES, Died, Event, Found, Loaded
 from nbs_fleet.supervisor.starter import settled_pane
 from nbs_fleet.supervisor.stopper import HISTORY
+from nbs_fleet.supervisor.story import Story, recall
 
 
 def first_events(plan: Plan, tmux: Tmux) -> tuple[Event, ...]:
     """What the policy must know first: records and what lives, the plan, then each death that nobody saw."""
     panes = {p.handle: p for p in tmux.panes() if p.handle}
-    records = tuple(_mended(r, panes.get(r.handle)) for r in store.read_records(plan.paths))
+    kept = store.read_records(plan.paths)
+    lost = {a.agent.handle for a in plan.agents} - {r.handle for r in kept}
+    told = (r for handle in sorted(lost) if (r := _told(plan, handle)) is not None)
+    records = tuple(_mended(r, panes.get(r.handle)) for r in (*kept, *told))
     alive = tuple(r.handle for r in records if r.proc is not None and processes.alive(r.proc))
     deaths = tuple(
         Died(r.handle, r.proc, end_of(plan, r, panes.get(r.handle), tmux))
@@ -39,6 +43,22 @@ def _mended(record: AgentRecord, pane: Pane | None) -> AgentRecord:
     if found is None or not processes.alive(found) or (record.proc is not None and processes.alive(record.proc)):
         return record
     return replace(record, proc=found, pane=pane.id, ready=False)
+
+
+def _told(plan: Plan, handle: str) -> AgentRecord | None:
+    """What the story tells of an agent whose record is gone or damaged; None: it never ran, or has left the team."""
+    path = plan.paths.agent(handle).story
+    memory = recall(path)
+    if memory is None:
+        return None
+    Story(path).tell(moment().wall, "record lost", file=f"{handle}/state.json", session=memory.session)
+    return AgentRecord(
+        handle,
+        desired=Desired.STOPPED if memory.state in STOPPED_STATES else Desired.UP,
+        # One that lives is seen soon, one that does not is due; what rested, rests.
+        state=memory.state if memory.state in STOPPED_STATES else AgentState.STARTING,
+        session_id=memory.session,
+    )
 
 
 def end_of(plan: Plan, record: AgentRecord, pane: Pane | None, tmux: Tmux) -> Exit:

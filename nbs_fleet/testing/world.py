@@ -202,10 +202,14 @@ class World:
         """Take the team down as a person would."""
         return await self.run("down", "--team", self.team.name, "--timeout", DOWN_SECONDS)
 
+    def was_up(self) -> bool:
+        """Whether anything may have been started here."""
+        return os.path.lexists(self.eyes.paths.run)
+
     async def end(self) -> list[str]:
         """Take everything down, by force where it must be; returns what `down` left behind, a line each."""
         said: list[str] = []
-        if self.eyes.plan() is not None:
+        if self.was_up():
             down = await self.down()
             if down.code != 0:
                 said.append(str(down))

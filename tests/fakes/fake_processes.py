@@ -19,6 +19,7 @@ class FakeTable:
     def __init__(self) -> None:
         self._rows: dict[int, Row] = {}
         self._environs: dict[int, dict[str, str]] = {}
+        self._argvs: dict[int, tuple[str, ...]] = {}
         self._stubborn: set[int] = set()
         self._foreign: set[int] = set()
         self.sent: list[tuple[int, str]] = []
@@ -34,6 +35,7 @@ class FakeTable:
         group: int | None = None,
         session: int | None = None,
         environ: dict[str, str] | None = None,
+        argv: tuple[str, ...] = (),
         stubborn: bool = False,
         foreign: bool = False,
     ) -> ProcId:
@@ -49,6 +51,7 @@ class FakeTable:
             zombie=False,
         )
         self._environs[pid] = environ or {}
+        self._argvs[pid] = argv
         self._stubborn |= {pid} if stubborn else set()
         self._foreign |= {pid} if foreign else set()
         return self._rows[pid].proc
@@ -69,6 +72,9 @@ class FakeTable:
 
     def rows(self) -> Iterator[Row]:
         yield from tuple(self._rows.values())
+
+    def argv(self, pid: int) -> tuple[str, ...]:
+        return self._argvs.get(pid, ())
 
     def environ(self, pid: int) -> dict[str, str]:
         return self._environs.get(pid, {}) if pid in self._rows else {}

@@ -89,7 +89,10 @@ def _hook(driver: Driver) -> Callable[[bytes], None]:
             path = Path(folder) / "1.json"
             path.write_bytes(data)
             os.utime(path, (AT, AT))
-            seen = sources.read_spool(driver, folder)
+            odd: list[str] = []
+            seen = sources.read_spool(driver, folder, odd.append)
+            assert odd in ([], ["1.json"])
+            assert not (odd and seen)
             assert not list(Path(folder).iterdir())
         _follow(*seen)
         for one in seen:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,20 @@ def test_the_ancestry_leads_from_a_process_to_the_first(table: Table) -> None:
     line = ancestry(ME, on=table)
     assert [proc.pid for proc in line[:2]] == [ME, os.getppid()]
     assert ancestry(2**22 + 1, on=table) == ()
+
+
+def test_the_command_line_is_read(table: Table) -> None:
+    assert table.argv(ME)[0] == Path("/proc/self/cmdline").read_bytes().split(b"\0")[0].decode()
+    assert table.argv(2**22 + 1) == ()
+
+
+def test_a_process_is_found_by_words_of_its_command_line() -> None:
+    rows = FakeTable()
+    there = rows.add(50, 1, argv=("/usr/bin/tmux", "-u", "-S", "/s", "new-session"))
+    rows.add(51, 1, argv=("/usr/bin/tmux", "-u", "-S", "/other", "new-session"))
+    rows.add(52, 1, argv=("/bin/sh", "-S", "/s", "new-session"))
+    rows.add(53, 1, argv=("/usr/bin/tmux", "-S", "/s", "-C"))
+    assert processes.running("tmux", ("-S", "/s"), "new-session", on=rows) == (there,)
 
 
 def test_the_environment_is_read(started: list[subprocess.Popen[str]], table: Table) -> None:

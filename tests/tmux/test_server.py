@@ -99,6 +99,18 @@ def test_a_socket_that_was_removed_is_made_again(server: Server) -> None:
     eventually(lambda: server.tmux.server_pid() == pid)
 
 
+def test_a_server_whose_socket_was_removed_is_found_all_the_same(server: Server) -> None:
+    pid = server.tmux.server_pid()
+    os.unlink(server.tmux.socket)
+    assert server.tmux.find_server() == pid
+    assert server.tmux.server_pid() == pid
+
+
+def test_where_no_server_runs_none_is_found(server: Server) -> None:
+    server.tmux.kill_server()
+    assert server.tmux.find_server() is None
+
+
 def test_errors_name_the_subcommand(server: Server) -> None:
     with pytest.raises(TmuxError, match=r"^tmux kill-window: can't find window"):
         server.tmux.run("kill-window", "-t", "@99")
