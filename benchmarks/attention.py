@@ -1,26 +1,22 @@
-"""How soon a dialog waits for a person in the queue: `python -m benchmarks.attention [--json]`.
+"""How soon a dialog waits for a person in the queue.
 
 A simulated agent asks for a permission again and again; measured is the time from its client's hook to the item, both
-as the agent's story tells them. Beside it: the time the hook program itself took, which nobody can be faster than.
+as the agent's story tells them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import signal
-import statistics
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import Benchmark, Figure, Options, quantile
+from benchmarks.teams import BenchmarkError
 from nbs_fleet.testing.fleet import Fleet
 
 ROUNDS = 40
-LIMIT_SECONDS = 280
 TEAM = {"version": 1, "team": "asking", "driver": "sim", "agents": [{"handle": "ana"}]}
 GOAL_MS = 100.0
 
@@ -45,7 +41,7 @@ def delays(story: Path) -> list[float]:
         if line["what"] == "needs a person":
             items.append(float(line["at"]))
     if len(fired) != len(items):
-        raise SystemExit(f"{len(fired)} dialogs, and {len(items)} items")
+        raise BenchmarkError(f"{len(fired)} dialogs, and {len(items)} items")
     return [(item - hook) * 1000 for hook, item in zip(fired, items, strict=True)]
 
 
@@ -66,33 +62,18 @@ def measure(rounds: int) -> list[float]:
             fleet.close()
 
 
-def quantile(values: list[float], share: float) -> float:
-    """The value that this share of all lies below."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+def figures(options: Options) -> list[Figure]:
+    """Both quantiles of the same rounds."""
+    found = measure(options.some(ROUNDS, 5))
+    return [
+        Figure("dialog on the screen -> it waits for a person, p50", "ms", quantile(found, 0.5)),
+        Figure("dialog on the screen -> it waits for a person, p99", "ms", quantile(found, 0.99), at_most=GOAL_MS),
+    ]
 
 
-def main() -> int:
-    """Print the figures; exit 1 if the goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="dialogs (default: %(default)s)")
-    given = parser.parse_args()
-    signal.alarm(LIMIT_SECONDS)
-    found = measure(given.rounds)
-    figures = {"p50": statistics.median(found), "p99": quantile(found, 0.99), "most": max(found)}
-    met = figures["p99"] <= GOAL_MS
-    if given.json:
-        rows = [{"name": f"dialog -> item, {name}", "value": value, "unit": "ms"} for name, value in figures.items()]
-        sys.stdout.write(
-            json.dumps({"schema": 1, "figures": rows, "goal": f"p99 <= {GOAL_MS:g} ms", "met": met}) + "\n"
-        )
-    else:
-        for name, value in figures.items():
-            sys.stdout.write(f"dialog -> item, {name:5} {value:7.1f} ms\n")
-        sys.stdout.write(f"goal: p99 <= {GOAL_MS:g} ms: {'met' if met else 'MISSED'}\n")
-    return 0 if met else 1
-
-
-if __name__ == "__main__":
-    os.environ.pop("NBS_HANDLE", None)
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "attention",
+    "A simulated agent asks for a permission again and again, and is answered. The time is from its client's hook to the "
+    "item in the queue, as the agent's story tells both.",
+    figures,
+)

@@ -1,12 +1,9 @@
-"""What a hook call costs, beside a bare shell that writes the same file: `python benchmarks/hooks.py [--json]`."""
+"""What a hook call costs, beside a bare shell that writes the same file."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.figures import Benchmark, Beside, Figure, Options, median
+from benchmarks.teams import BenchmarkError
 from nbs_fleet.hooks.files import programs
 
 ROUNDS = 150
-LIMIT_SECONDS = 300
 BARE = '#!/bin/sh\ncat >"$1/.new.$$"\nmv -f "$1/.new.$$" "$1/$2.$$.json"\n'
 FOLDERS = ("queue", "mail", "claimed", "inbox", "spool")
 PAYLOAD = {
@@ -30,22 +28,6 @@ PAYLOAD = {
     "stop_hook_active": False,
     "last_assistant_message": "hi",
 }
-
-
-class Figure(NamedTuple):
-    """One measured value: `baseline` in the same unit, `ratio` to it, the goal in words and whether it is met."""
-
-    name: str
-    value: float
-    unit: str
-    baseline: float | None = None
-    goal: str = ""
-    met: bool | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times the baseline it is."""
-        return self.value / self.baseline if self.baseline else None
 
 
 class Case(NamedTuple):
@@ -99,8 +81,8 @@ def cases(run: Path, agent: Path) -> tuple[Case, ...]:
 
 def measure(
     pair: tuple[Case, Case], env: dict[str, str], clean: Callable[[], None], rounds: int
-) -> tuple[float, float]:
-    """Median milliseconds of both, which take turns, so that a busy moment hits both.
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of both, which take turns, so that a busy moment hits both.
 
     No third one runs between them: a Python start throws out of the processor's caches what the next shell uses.
     """
@@ -114,12 +96,12 @@ def measure(
             done = subprocess.run(case.argv, input=payload, env=env, capture_output=True, check=False, close_fds=False)
             times.append((time.perf_counter() - began) * 1000)
             if done.returncode != case.code:
-                raise SystemExit(f"{case.name}: exit {done.returncode}, {done.stderr!r}")
+                raise BenchmarkError(f"{case.name}: exit {done.returncode}, {done.stderr!r}")
             clean()
-    return statistics.median(taken[0]), statistics.median(taken[1])
+    return taken
 
 
-def figures(rounds: int = ROUNDS) -> list[Figure]:
+def figures(options: Options) -> list[Figure]:
     """Run everything once in a private folder."""
     with tempfile.TemporaryDirectory(prefix="nbs-bench-") as folder:
         run = Path(folder)
@@ -136,30 +118,17 @@ def figures(rounds: int = ROUNDS) -> list[Figure]:
         env = {"PATH": os.defpath, "NBS_FLEET_RUN": str(run), "NBS_HANDLE": "ana"}
         found = []
         for case in calls:
-            beside = python if case.name == "hook, a message waiting" else shell
-            base, value = measure((beside, case), env, clean, rounds)
-            limit, goal = (1.2 * base, "<= 1.2 x bare sh") if case.code == 0 and beside is shell else (25, "<= 25 ms")
-            found.append(Figure(f"{case.name} / {beside.name}", value, "ms", base, goal, value <= limit))
-    return found
+            base = python if case.name == "hook, a message waiting" else shell
+            alone, ours = measure((base, case), env, clean, options.some(ROUNDS, 10))
+            quick = case.code == 0 and base is shell
+            beside = Beside(base.name, median(alone), at_most=1.2 if quick else None)
+            found.append(Figure(case.name, "ms", median(ours), at_most=None if quick else 25.0, beside=(beside,)))
+        return found
 
 
-def main() -> None:
-    """Print a table, or JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="calls of each kind (default: %(default)s)")
-    given = parser.parse_args()
-    signal.alarm(LIMIT_SECONDS)
-    found = figures(given.rounds)
-    if given.json:
-        rows = [{**f._asdict(), "ratio": f.ratio} for f in found]
-        sys.stdout.write(json.dumps({"schema": 1, "figures": rows}, indent=1) + "\n")
-        return
-    for f in found:
-        ratio = f"{f.ratio:5.2f} x" if f.ratio else ""
-        verdict = "" if f.met is None else "met" if f.met else "MISSED"
-        sys.stdout.write(f"{f.name:50} {f.value:7.2f} {f.unit}  {ratio:8} {f.goal:18} {verdict}".rstrip() + "\n")
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    "hooks",
+    "The hook programs as a client calls them, with a payload on standard input, each in turn with a bare `sh` that does "
+    "the same file write (or, where the hook has to think, with a Python that imports json).",
+    figures,
+)
