@@ -21,7 +21,7 @@ from nbs_fleet.errors import FleetError
 NAMES = (
     "hooks", "chats", "commands", "starts", "adoption", "notices", "delivery", "attention", "busy", "idle"
 )  # fmt: skip
-LIMIT_SECONDS = 590
+LIMIT_SECONDS = 1200
 """A run that has not ended by then is in the way of whoever waits for it."""
 
 

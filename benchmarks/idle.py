@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from benchmarks import bare, machine, teams
 from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median
-from benchmarks.teams import Machinery, until
+from benchmarks.teams import BenchmarkError, Machinery
 
 SIZES = (10, 50, 200)
 WINDOW = 30.0
@@ -21,11 +21,16 @@ CPU_GOALS = {50: 0.02, 200: 0.05}
 LESS_CPU = 3500
 MEMORY_GOALS = {50: 18.0, 200: 20.0}
 AGENT_GOAL = 0.02
-WAIT = "asyncio.run(asyncio.sleep(1000))"
 PROCESSES = {
-    "one idle asyncio process": f"import asyncio; {WAIT}",
-    "the same with what the supervisor imports": f"import asyncio, nbs_fleet.supervisor.host; {WAIT}",
+    "one idle asyncio process": "import asyncio",
+    "the same with what the supervisor imports": "import asyncio, nbs_fleet.supervisor.__main__",
 }
+WAIT = """
+async def wait():
+    print("waits", flush=True)
+    await asyncio.sleep(1000)
+asyncio.run(wait())
+"""
 
 Windows = dict[int, list[tuple[float, float]]]
 """By number of agents: (percent of a core, wake-ups per second) of each window."""
@@ -56,20 +61,15 @@ def of_loops(number: int) -> tuple[float, float]:
         return percent, machine.pss(loops.pids)
 
 
-def of_process(code: str) -> float:
-    """Megabytes of a Python process that runs this code and then waits."""
-    with subprocess.Popen([sys.executable, "-I", "-c", code]) as process:
+def of_process(imports: str) -> float:
+    """Megabytes of a Python process that has imported this and waits."""
+    with subprocess.Popen([sys.executable, "-I", "-c", imports + WAIT], stdout=subprocess.PIPE) as process:
         try:
-            # It waits once it sleeps in the kernel for events.
-            until(lambda: "ep_poll" in _where(process.pid), "the process waits")
+            if process.stdout is None or not process.stdout.readline():
+                raise BenchmarkError(f"{imports} failed")
             return machine.pss([process.pid])
         finally:
             process.kill()
-
-
-def _where(pid: int) -> str:
-    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-        return file.read()
 
 
 def figures(options: Options) -> list[Figure]:
