@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from nbs_fleet.cli import output
-from nbs_fleet.cli.follow import follow
 from nbs_fleet.cli.lookup import Found, find_team
 from nbs_fleet.cli.params import Json, TeamName
 from nbs_fleet.errors import UnknownNameError
@@ -40,6 +39,9 @@ def ps(*, json: Json = False, watch: Watching = False, team: TeamName = None) ->
     found = find_team(team)
     show(found, json=json)
     if watch:
+        # It takes asyncio, which one look need not wait for.
+        from nbs_fleet.cli.follow import follow
+
         follow(
             found,
             lambda change: change.record is not None or change.gone is not None,

@@ -122,6 +122,12 @@ class Control(asyncio.SubprocessProtocol):
         """All panes of the server."""
         return parse_panes(await self._one("list-panes", "-a", "-F", PANE_FORMAT))
 
+    async def pane(self, pane: str) -> Pane | None:
+        """One pane, at the same cost however many there are; None if it is gone."""
+        lines = await self._one("display-message", "-p", "-t", check_pane(pane), PANE_FORMAT)
+        # For a pane that is gone tmux answers with another one.
+        return next((found for found in parse_panes(lines) if found.id == pane), None)
+
     async def subscribe(self, name: str, target: str, fmt: str) -> None:
         """Have `on_subscription` called when the format `fmt` changes; looked at once a second by the server.
 

@@ -62,8 +62,15 @@ class Panes:
 
     async def find(self, pane: str, handle: str | None = None) -> Pane | None:
         """The pane of this id, if it is still there (and still `handle`'s: a new server counts ids from the start)."""
-        found = next((p for p in await self.panes() if p.id == pane), None)
+        found = await self._one(pane)
         return None if found is None or (handle is not None and found.handle != handle) else found
+
+    async def _one(self, pane: str) -> Pane | None:
+        control = self._live()
+        if control is not None:
+            with suppress(TmuxError):
+                return await control.pane(pane)
+        return next((p for p in await asyncio.to_thread(self.tmux.panes) if p.id == pane), None)
 
     async def look(self, pane: str) -> Screen:
         """The pane's screen and title; TmuxError if it is gone."""

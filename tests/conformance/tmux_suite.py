@@ -185,6 +185,18 @@ class ControlSuite:
         assert await client.capture(found["ana"].id) == tmux.capture(found["ana"].id)
         await client.close()
 
+    async def test_one_pane_is_told_alone_whether_it_lives_or_not(
+        self, tmux: Any, control: Callable[[], Any], tmp_path: Path
+    ) -> None:
+        start(tmux)
+        found = bring_up(tmux, [*wants(tmp_path, ["ana", "cy"], "both"), *wants(tmp_path, ["bo"], text=ENDS)])
+        eventually(lambda: settled(tmux, found["bo"].id))
+        client = await control().connect(tmux.socket, "team")
+        for pane in await client.panes():
+            assert await client.pane(pane.id) == pane
+        assert await client.pane("%99") is None
+        await client.close()
+
     async def test_replies_come_in_order_and_errors_stay_with_their_command(
         self, tmux: Any, control: Callable[[], Any]
     ) -> None:

@@ -54,6 +54,10 @@ class FakeControl:
         self._check()
         return self._server.panes()
 
+    async def pane(self, pane: str) -> Pane | None:
+        self._check()
+        return next((found for found in self._server.panes() if found.id == check_pane(pane)), None)
+
     async def subscribe(self, name: str, target: str, fmt: str) -> None:
         self._check()
         self.subscriptions[name] = (target, fmt)
