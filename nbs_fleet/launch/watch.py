@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
@@ -42,11 +43,14 @@ class Watcher:
     """
 
     def __init__(self, *, portable: bool | None = None) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         if portable is None:
             portable = not sys.platform.startswith("linux")
         self._source: _Source = _Watchdog(loop, self._changed, self._lost) if portable else _make_inotify(loop, self)
         self._callbacks: dict[str, list[Callback]] = {}
+        self._ways: Counter[str] = Counter()
+        """How many of the directories that are asked for lie at or below a path."""
+        self._untidy = False
         self._there: set[str] = set()
         """Directories among the asked-for that exist and are watched."""
         self._watched: set[str] = set()
@@ -58,9 +62,11 @@ class Watcher:
         Raises FleetError when the system's limit of watches is reached.
         """
         path = os.path.abspath(directory)
+        if path not in self._callbacks:
+            self._ways.update(_way_to(path))
         self._callbacks.setdefault(path, []).append(callback)
         try:
-            self._arrange(quiet={path})
+            self._arrange(only=path)
         except FleetError:
             self.remove(path, callback)
             raise
@@ -72,14 +78,22 @@ class Watcher:
         if kept:
             self._callbacks[path] = kept
             return
-        self._callbacks.pop(path, None)
+        if self._callbacks.pop(path, None) is None:
+            return
+        for above in _way_to(path):
+            self._ways[above] -= 1
+            if not self._ways[above]:
+                del self._ways[above]
         self._there.discard(path)
-        with suppress(FleetError):
-            self._arrange()
+        # Many are removed at once where an agent ends: one look serves them all.
+        if not self._untidy:
+            self._untidy = True
+            self._loop.call_soon(self._tidy)
 
     def close(self) -> None:
         """Stop everything."""
         self._callbacks.clear()
+        self._ways.clear()
         self._there.clear()
         self._watched.clear()
         self._source.close()
@@ -87,8 +101,7 @@ class Watcher:
     def _changed(self, directory: str, name: str) -> None:
         for callback in tuple(self._callbacks.get(directory, ())):
             callback(name)
-        path = os.path.join(directory, name)
-        if any(_is_on_the_way(path, wanted) for wanted in self._callbacks):
+        if os.path.join(directory, name) in self._ways:
             self._rearrange()
 
     def _lost(self, directory: str) -> None:
@@ -112,29 +125,38 @@ class Watcher:
         with suppress(FleetError):
             self._arrange()
 
-    def _arrange(self, quiet: frozenset[str] | set[str] = frozenset()) -> None:
-        """Watch what is to be watched now, tell of directories that appeared or vanished."""
+    def _tidy(self) -> None:
+        self._untidy = False
+        self._rearrange()
+
+    def _arrange(self, only: str | None = None) -> None:
+        """Watch what is to be watched now, tell of directories that appeared or vanished.
+
+        `only`: see to this directory alone, and tell nobody; all the others are as they were.
+        """
         told: list[str] = []
         # Again and again, as a directory may appear between the look and the watch on its parent.
         while True:
-            there = {path for path in self._callbacks if os.path.isdir(path)}
+            paths = self._callbacks.keys() if only is None else {only}
+            there = {path for path in paths if os.path.isdir(path)}
             needed = set(there)
-            for path in self._callbacks:
+            for path in paths:
                 if path not in there or self._source.needs_parent:
                     needed.add(_nearest(os.path.dirname(path)))
-            for path in self._watched - needed:
-                self._source.unwatch(path)
-            self._watched &= needed
+            if only is None:
+                for path in self._watched - needed:
+                    self._source.unwatch(path)
+                self._watched &= needed
             missing = needed - self._watched
             for path in missing:
                 self._begin(path)
-            told += sorted(self._there ^ (there & self._watched))
-            self._there = there & self._watched
+            found = (self._there - paths) | (there & self._watched)
+            told += sorted(self._there ^ found) if only is None else ()
+            self._there = found
             if not missing:
                 break
         for path in told:
-            if path not in quiet:
-                self._tell(path)
+            self._tell(path)
 
     def _begin(self, path: str) -> None:
         try:
@@ -232,5 +254,9 @@ def _nearest(path: str) -> str:
     return path
 
 
-def _is_on_the_way(path: str, wanted: str) -> bool:
-    return wanted == path or wanted.startswith(path + os.sep)
+def _way_to(path: str) -> list[str]:
+    """The path and all directories above it."""
+    way = [path]
+    while (above := os.path.dirname(way[-1])) != way[-1]:
+        way.append(above)
+    return way
