@@ -7,8 +7,6 @@ import base64
 import contextlib
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 
 from nbs_fleet.drivers.recipes import TEXT, Command, Inbox, Lines, MailFolder, Request, filled
@@ -75,6 +73,10 @@ def _append(inbox: Lines, text: str) -> str:
 
 
 def _post(inbox: Request, text: str, env: Mapping[str, str]) -> str:
+    # Few clients need it, and it is two megabytes of every supervisor.
+    import urllib.error  # noqa: PLC0415
+    import urllib.request  # noqa: PLC0415
+
     body = json.dumps(filled(inbox.body, {TEXT: text})).encode()
     headers = {"Content-Type": "application/json"}
     password = env.get(inbox.password_env or "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
@@ -159,6 +158,9 @@ async def run(argv: list[str], given: bytes = b"") -> None:
 
 def post(url: str, body: bytes) -> None:
     """Send JSON to an address (http or https, checked by the team file); OSError without the address, it may be secret."""
+    # Few teams need it, and it is two megabytes of every supervisor.
+    import urllib.request  # noqa: PLC0415
+
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - http(s) only
     try:
         with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:  # noqa: S310 - as above
