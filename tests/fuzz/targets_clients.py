@@ -32,6 +32,8 @@ from tests.fuzz.target import Target, told
 from tests.fuzz.targets_team import seeds
 
 AT = 1_777_000_000.0
+WIDEST, TALLEST = 1_000, 500
+"""Columns and rows of the largest pane that is tried."""
 DESCRIBED = Client(
     ready="^> ", busy=r"^Thinking", blocked={"permission": r"\[y/N\]", "question": r"^\? "}, placeholder="^Type"
 )
@@ -59,7 +61,7 @@ def _follow(*events: Event) -> None:
 
 def _screen(driver: Driver) -> Callable[[bytes], None]:
     def tried(data: bytes) -> None:
-        shown = rows(data.decode("utf-8", "replace"))
+        shown = tuple(row[:WIDEST] for row in rows(data.decode("utf-8", "replace"))[:TALLEST])
         screen = Screen(shown, max((len(row) for row in shown), default=0), len(shown), title="x")
         reading = driver.read_screen(screen)
         _is_whole(reading)
