@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from nbs_fleet.errors import FleetError
 from nbs_fleet.plan.script import IDENTIFIER, SCRUBBED, SCRUBBED_PREFIX, quote
@@ -26,6 +26,8 @@ MASK = "***"
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS", re.IGNORECASE)
 _SECRET_LENGTH = 8
 _EXPORT = re.compile(r"^export (?P<name>\w+)='(?P<value>[^']*(?:'\\''[^']*)*)'$", re.MULTILINE)
+_HIDDEN = "# secret: "
+"""Begins the file's first line where variables are secret whatever their names are."""
 _SHELL_OWN = frozenset({"IFS", "PPID", "UID", "EUID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"})
 """Names a shell refuses to set, or that change how launch.sh itself is read."""
 
@@ -52,24 +54,27 @@ def scrubbed(name: str) -> bool:
     return name in SCRUBBED or name.startswith(SCRUBBED_PREFIX)
 
 
-def values_file(env: Mapping[str, str]) -> bytes:
+def values_file(env: Mapping[str, str], hidden: Collection[str] = ()) -> bytes:
     """The environment as a file that a POSIX shell can source: one `export NAME='value'` per variable, sorted.
+
+    A first line, to the shell a comment, names those that are `hidden`: secret whatever their names say.
 
     Bytes that are no UTF-8 come out as they went in. Names that are no shell identifiers are left out
     (bash's exported functions among them), and so are the few that a shell keeps for itself.
     """
     names = sorted(name for name in env if IDENTIFIER.fullmatch(name) and name not in _SHELL_OWN)
-    return b"".join(os.fsencode(f"export {name}={quote(env[name])}\n") for name in names)
+    first = f"{_HIDDEN}{' '.join(name for name in names if name in hidden)}\n" if hidden else ""
+    return os.fsencode(first + "".join(f"export {name}={quote(env[name])}\n" for name in names))
 
 
-def write_values(path: str, env: Mapping[str, str]) -> None:
-    """Put `values_file(env)` at `path`, 0600 from its first byte, in one rename; FleetError if it can't be written."""
+def write_values(path: str, env: Mapping[str, str], hidden: Collection[str] = ()) -> None:
+    """Put `values_file(env, hidden)` at `path`, 0600 from its first byte, in one rename; FleetError if it can't be written."""
     folder, name = os.path.split(path)
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")  # mkstemp: 0600, O_EXCL
         with os.fdopen(handle, "wb") as file:
-            file.write(values_file(env))
+            file.write(values_file(env, hidden))
         os.replace(temporary, path)
     except OSError as error:
         if temporary and os.path.exists(temporary):
@@ -82,9 +87,18 @@ def write_values(path: str, env: Mapping[str, str]) -> None:
 
 def read_values(path: str) -> dict[str, str]:
     """The environment that `write_values` put at `path`; OSError if it is not there."""
-    with open(path, "rb") as file:
-        text = os.fsdecode(file.read())
-    return {found["name"]: found["value"].replace("'\\''", "'") for found in _EXPORT.finditer(text)}
+    return _exported(_text(path))
+
+
+def read_secrets(path: str) -> tuple[str, ...]:
+    """The values to mask of the environment at `path`, longest first; none if it is not there."""
+    try:
+        text = _text(path)
+    except OSError:
+        return ()
+    env, first = _exported(text), text.partition("\n")[0]
+    hidden = first.removeprefix(_HIDDEN).split() if first.startswith(_HIDDEN) else []
+    return secret_values(env, {name: env[name] for name in hidden if name in env})
 
 
 def secret_values(env: Mapping[str, str], env_file_values: Mapping[str, str]) -> tuple[str, ...]:
@@ -104,6 +118,15 @@ def mask(text: str, secrets: Iterable[str]) -> str:
         for spelling in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
             text = text.replace(spelling, MASK)
     return text
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:
+        return os.fsdecode(file.read())
+
+
+def _exported(text: str) -> dict[str, str]:
+    return {found["name"]: found["value"].replace("'\\''", "'") for found in _EXPORT.finditer(text)}
 
 
 def _chosen(env: Mapping[str, str], patterns: tuple[str, ...]) -> dict[str, str]:

@@ -77,7 +77,8 @@ def conf(layout: Layout, team: str, bin_dir: str | None = None) -> str:
 
 
 def _segment(bin_dir: str | None) -> str:
-    return f"#({_program(bin_dir, 'segment')})" if bin_dir else ""
+    # The status line's formats are read as times first.
+    return f"#({_program(bin_dir, 'segment')})".replace("%", "%%") if bin_dir else ""
 
 
 def _bindings(bin_dir: str | None) -> tuple[tuple[str, ...], ...]:

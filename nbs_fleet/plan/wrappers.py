@@ -84,7 +84,9 @@ _KEY = """\
 # Carries out what a key of this team's tmux is bound to: key next|skip|back|list [CLIENT]
 # It is rendered by `nbs-fleet up`; changes made here are lost.
 {exports}fleet() {{ {program} "$@" --team {file}; }}
-say() {{ tmux display-message ${{client:+-c "$client"}} "$1"; }}
+# tmux takes `#` for the beginning of a format, which can run commands, and `%` for that of a time: what is said may
+# hold the words of an agent.
+say() {{ tmux display-message ${{client:+-c "$client"}} "$(printf '%s' "$1" | sed 's/[#%]/&&/g')"; }}
 client=$2
 case $1 in
 next | back) said=$(fleet "$1" --client "$client" 2>&1) || say "$said" ;;

@@ -32,7 +32,6 @@ from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Loaded, Save, 
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.rendering import team_files
 from nbs_fleet.supervisor.starter import Starter
-from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
 from nbs_fleet.supervisor.telling import tell
 
@@ -99,7 +98,7 @@ def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) ->
     for agent in plan.agents:
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):
-            write_values(paths.agent(handle).values, prepared.environments[handle])
+            write_values(paths.agent(handle).values, prepared.environments[handle], prepared.hidden[handle])
     make_channels(plan)
     store.write_plan(paths, plan)
 
@@ -160,8 +159,7 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
             if isinstance(action, Save) and not action.gone:
                 store.write_record(plan.paths, action.record)
                 old = before.get(action.record.handle)
-                story = Story(plan.paths.agent(action.record.handle).story)
-                tell(story, old.record if old else None, action.record, instant)
+                tell(store.story(plan.paths, action.record.handle), old.record if old else None, action.record, instant)
             elif isinstance(action, Start):
                 events.append(LaunchedAll(starter.start(action.starts)))
 

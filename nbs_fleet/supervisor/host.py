@@ -58,7 +58,7 @@ from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.spending import Spending
 from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
-from nbs_fleet.supervisor.story import LEFT, Story, secrets_of
+from nbs_fleet.supervisor.story import LEFT, Story
 from nbs_fleet.supervisor.telling import tell
 from nbs_fleet.supervisor.upkeep import Upkeep
 
@@ -144,8 +144,7 @@ class Supervisor:
         """The story of one agent, or of the team for None; known secret values are masked in it."""
         key = handle or ""
         if key not in self._stories:
-            path = self.paths.agent(handle).story if handle else self.paths.story
-            self._stories[key] = Story(path, mask=secrets_of(self.paths.agent(handle)) if handle else ())
+            self._stories[key] = store.story(self.paths, handle) if handle else Story(self.paths.story)
         return self._stories[key]
 
     async def handle(self, request: Request) -> Answer:
@@ -269,6 +268,8 @@ class Supervisor:
         proc = life.record.proc
         if proc is None:
             return
+        self.story(action.handle).hide(store.secrets(self.paths, (action.handle,)))
+        self.story(None).hide(store.secrets(self.paths, self.loop.state.lives))
         self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
         self.desk.begin(action.handle, client=proc.pid, fresh=action.died, session=life.record.session_id or "")
         agent = life.plan or self.plan.find(action.handle)

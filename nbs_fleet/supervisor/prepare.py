@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +39,8 @@ class Prepared(Struct, frozen=True):
     snapshot: Snapshot
     steps: tuple[Step, ...]
     environments: dict[str, dict[str, str]]
+    hidden: dict[str, tuple[str, ...]] = {}
+    """Names of variables by handle that are secret whatever their names say."""
     warnings: tuple[str, ...] = ()
 
 
@@ -85,7 +87,16 @@ def prepare(
     wanted = expand_only(loaded.team, only)
     snapshot = take(paths)
     steps = diff(plan, snapshot, only=wanted, now=now)
-    return Prepared(loaded.team, plan, snapshot, steps, environments, (*loaded.warnings, *found.warnings))
+    hidden = {
+        handle: tuple(name for name, value in env.items() if name in files[handle] or _holds(value, loaded.secrets))
+        for handle, env in environments.items()
+    }
+    warnings = (*loaded.warnings, *found.warnings)
+    return Prepared(loaded.team, plan, snapshot, steps, environments, hidden, warnings)
+
+
+def _holds(value: str, secrets: Iterable[str]) -> bool:
+    return any(secret in value for secret in secrets)
 
 
 def refuse(loaded: Loaded, file: str) -> None:

@@ -30,7 +30,6 @@ from nbs_fleet.supervisor.exits import read_end
 from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
 from nbs_fleet.supervisor.fleet import Launched, StartOne
 from nbs_fleet.supervisor.rendering import agent_files
-from nbs_fleet.supervisor.story import Story
 
 RESUME_FILE = "resume.md"
 PROMPT_TYPE = "prompt"
@@ -100,7 +99,7 @@ class Starter:
             forget_signals(paths)
         launch = driver.launch(facts)
         if launch.dropped:
-            Story(paths.story).tell(
+            store.story(self.plan.paths, agent.agent.handle).tell(
                 time.time(),
                 "flags dropped",
                 flags=launch.dropped,
@@ -170,9 +169,10 @@ class Starter:
     def _end_of(self, ready: Ready, pane: Pane) -> Exit:
         driver = registry.of(ready.plan.agent)
         dead = settled_pane(self.tmux, pane.id) or pane
-        rows = self.tmux.capture(pane.id, history=200)
-        store.keep_capture(self.plan.paths, ready.plan.agent.handle, time.time(), tuple(rows))
-        return read_end(driver, dead, tuple(rows), time.time())
+        handle = ready.plan.agent.handle
+        rows = store.masked(self.plan.paths, handle, self.tmux.capture(pane.id, history=200))
+        store.keep_capture(self.plan.paths, handle, time.time(), rows)
+        return read_end(driver, dead, rows, time.time())
 
 
 def queue_text(box: Mailbox, message: Message) -> None:

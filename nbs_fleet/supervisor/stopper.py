@@ -49,7 +49,7 @@ async def bury(plan: Plan, record: AgentRecord, panes: Panes, *, ours: bool = Fa
     try:
         pane = await panes.settled(record.pane, record.handle) if record.pane else None
         if pane is not None:
-            rows = await panes.capture(pane.id, HISTORY)
+            rows = store.masked(plan.paths, record.handle, await panes.capture(pane.id, HISTORY))
     except FleetError:
         rows = ()
     if pane is None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.environment import mask, read_secrets
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentRecord, Plan
+from nbs_fleet.supervisor.story import Story
 
 CAPTURES = 20
 _PLAN = msgspec.json.Decoder(Plan)
@@ -89,11 +92,28 @@ def forget(paths: RunPaths, handle: str) -> None:
             os.unlink(path)
 
 
-def keep_capture(paths: RunPaths, handle: str, at: float, rows: tuple[str, ...]) -> None:
-    """Keep a screen for later; the newest CAPTURES stay. A full disk loses the capture, nothing else."""
+def secrets(paths: RunPaths, handles: Iterable[str]) -> tuple[str, ...]:
+    """The secret values in the environments of these agents, longest first."""
+    found = {secret for handle in handles for secret in read_secrets(paths.agent(handle).values)}
+    return tuple(sorted(found, key=lambda secret: (-len(secret), secret)))
+
+
+def masked(paths: RunPaths, handle: str, rows: Sequence[str]) -> tuple[str, ...]:
+    """The rows of an agent's screen without its secret values."""
+    known = secrets(paths, (handle,))
+    return tuple(mask(row, known) for row in rows)
+
+
+def story(paths: RunPaths, handle: str) -> Story:
+    """The story of an agent; its secret values are masked in it."""
+    return Story(paths.agent(handle).story, mask=secrets(paths, (handle,)))
+
+
+def keep_capture(paths: RunPaths, handle: str, at: float, rows: Sequence[str]) -> None:
+    """Keep a screen for later, secret values masked; the newest CAPTURES stay. A full disk loses it, nothing else."""
     folder = paths.agent(handle).captures
     try:
-        write_atomic(os.path.join(folder, f"{at:.3f}.txt"), "\n".join(rows) + "\n")
+        write_atomic(os.path.join(folder, f"{at:.3f}.txt"), "\n".join(masked(paths, handle, rows)) + "\n")
         for old in sorted(os.listdir(folder))[:-CAPTURES]:
             os.unlink(os.path.join(folder, old))
     except (OSError, FleetError):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from nbs_fleet import jsontext
-from nbs_fleet.launch.environment import read_values, secret_values
+from nbs_fleet.launch.environment import MASK
 from nbs_fleet.model import AgentState
-from nbs_fleet.plan.paths import AgentPaths
 
 SEGMENT_BYTES = 4_000_000
 SEGMENTS = 5
@@ -84,16 +83,20 @@ class Story:
 
     def __init__(self, path: str, *, mask: tuple[str, ...] = ()) -> None:
         self.path = path
-        self._mask = tuple(sorted(mask, key=len, reverse=True))
+        self.hide(mask)
         self.dropped = 0
         self.segment = 0
         """Counts the segments begun here: whoever goes on with something says at each how it stands."""
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Mask these values from now on."""
+        self._mask = tuple(jsontext.encode(secret)[1:-1] for secret in sorted(secrets, key=len, reverse=True))
 
     def tell(self, at: float, what: str, /, **more: Any) -> None:
         """Append one line: wall seconds, a word for what happened, and its particulars."""
         line = jsontext.encode({"at": round(at, 3), "what": what, **more})
         for secret in self._mask:
-            line = line.replace(jsontext.encode(secret)[1:-1], b"****")
+            line = line.replace(secret, MASK.encode())
         try:
             self._append(line + b"\n")
         except OSError:
@@ -125,11 +128,3 @@ class Story:
             os.write(handle, line)
         finally:
             os.close(handle)
-
-
-def secrets_of(paths: AgentPaths) -> tuple[str, ...]:
-    """The values that are masked in what is told of an agent; none where its environment is gone."""
-    try:
-        return secret_values(read_values(paths.values), {})
-    except OSError:
-        return ()

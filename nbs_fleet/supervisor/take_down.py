@@ -25,7 +25,6 @@ from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.stopper import stop
-from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.telling import tell
 
 YIELD_SECONDS = 40.0
@@ -118,7 +117,7 @@ def _write_down(plan: Plan, record: AgentRecord, ended: Ended | None) -> None:
         record, AgentState.STOPPED, now, proc=None, pane=None, desired=Desired.STOPPED, last_exit=last, pending=None
     )
     store.write_record(plan.paths, after)
-    tell(Story(plan.paths.agent(record.handle).story), record, after, now)
+    tell(store.story(plan.paths, record.handle), record, after, now)
 
 
 def _leave_root(plan: Plan, handles: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from nbs_fleet.supervisor.exits import read_end, without_pane
 from nbs_fleet.supervisor.fleet import STOPPED_STATES, Died, Event, Found, Loaded
 from nbs_fleet.supervisor.starter import settled_pane
 from nbs_fleet.supervisor.stopper import HISTORY
-from nbs_fleet.supervisor.story import Story, recall
+from nbs_fleet.supervisor.story import recall
 
 
 def first_events(plan: Plan, tmux: Tmux) -> tuple[Event, ...]:
@@ -51,7 +51,9 @@ def _told(plan: Plan, handle: str) -> AgentRecord | None:
     memory = recall(path)
     if memory is None:
         return None
-    Story(path).tell(moment().wall, "record lost", file=f"{handle}/state.json", session=memory.session)
+    store.story(plan.paths, handle).tell(
+        moment().wall, "record lost", file=f"{handle}/state.json", session=memory.session
+    )
     return AgentRecord(
         handle,
         desired=Desired.STOPPED if memory.state in STOPPED_STATES else Desired.UP,
@@ -70,7 +72,7 @@ def end_of(plan: Plan, record: AgentRecord, pane: Pane | None, tmux: Tmux) -> Ex
     rows: tuple[str, ...] = ()
     try:
         pane = settled_pane(tmux, pane.id) or pane
-        rows = tmux.capture(pane.id, history=HISTORY)
+        rows = store.masked(plan.paths, record.handle, tmux.capture(pane.id, history=HISTORY))
     except FleetError:
         rows = ()
     store.keep_capture(plan.paths, record.handle, now, rows)

@@ -88,7 +88,7 @@ def prepared(good: Path, *steps: Step) -> Prepared:
     paths = make_team(good.parent, "crew", ())
     team = load_team(str(good), {}).team
     agents = Plan("crew", str(good), team.root, "", paths, team.layout, ())
-    return Prepared(team, agents, Snapshot(server_alive=False), steps, {}, ("careful",))
+    return Prepared(team, agents, Snapshot(server_alive=False), steps, {}, {}, ("careful",))
 
 
 def test_a_plan_is_one_line_per_step_with_its_reasons(good: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,8 +65,9 @@ def _script(path: str) -> None:
     assert len(script.steps_at) == len(script.said.steps)
 
 
-def _variables(data: bytes) -> None:
-    for name, value in envfile.parse(data.decode("utf-8", "replace"), "secrets.env").items():
+def _variables(path: str) -> None:
+    Path(path).chmod(0o600)
+    for name, value in envfile.read(path).items():
         assert "\0" not in name + value
         assert "=" not in name
 
@@ -156,7 +157,7 @@ def targets() -> tuple[Target, ...]:
         Target(
             "team-file", "a team file", lambda: st.one_of(of_bytes(teams), of_json((TEAM,))), in_folder("t.yaml", _team)
         ),
-        Target("env-file", "a file of secret variables", lambda: of_bytes(env), _variables),
+        Target("env-file", "a file of secret variables", lambda: of_bytes(env), in_folder("secrets.env", _variables)),
         Target("test-file", "a test file", lambda: of_bytes(scripts), in_folder("x.test.yaml", _script)),
         Target("template", "a prompt's template", lambda: of_bytes(prompts, PROMPT_WORDS), _prompt),
         Target(
