@@ -174,6 +174,6 @@ def test_the_payload_of_a_hook_is_read_as_text_only(tmp_path: Path) -> None:
         ' "tool_name": "Bash", "tool_input": {"command": "\\u001b[2J cut \\ud83d $(id)"}}'
     )
     (tmp_path / "1.json").write_text(payload)
-    (seen,) = sources.read_spool(Claude(), str(tmp_path))
+    (seen,) = sources.read_spool(Claude(), str(tmp_path), lambda _name: None)
     assert seen.news.reading.detail == "Bash: \x1b[2J cut \ufffd $(id)"
     assert seen.news.request.encode()
