@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from nbs_fleet.drivers.base import Reading, StateFile
+from nbs_fleet.drivers.base import StateFile
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Failure, Moment
 from nbs_fleet.sidecar import delivery, needy, notices, recovery
 from nbs_fleet.sidecar.actions import (
@@ -33,7 +33,17 @@ from nbs_fleet.sidecar.actions import (
 )
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT
-from nbs_fleet.sidecar.weigh import blocked_kind, command_lag, evidence, settles_in, settling, submitted, weigh
+from nbs_fleet.sidecar.weigh import (
+    blocked_kind,
+    command_lag,
+    detail,
+    evidence,
+    is_prompt,
+    settles_in,
+    settling,
+    submitted,
+    weigh,
+)
 from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
@@ -50,9 +60,6 @@ HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
 
 SUBMITTED = "a prompt was just submitted"
 """Why a client that looks idle is reported busy."""
-
-PROMPT_SECONDS = 60.0
-"""How long after its start a client may show its prompt before it submits it (opencode: 0.2 s, some 15 s after)."""
 
 Step = tuple[Mind, tuple[Action, ...]]
 
@@ -234,11 +241,13 @@ def _conclude(mind: Mind, now: Moment) -> Step:
     # The state file can't tell a client that nobody is logged in to from an idle one: the screen must have its say.
     looked = mind.screen_at > 0 and not mind.looking
     prompted = acknowledged or not mind.watching.expects_prompt
-    ready = mind.report.ready or (reading.state in ACCEPTS_INPUT and looked and prompted)
+    # One that is given its prompt by keys may look busy while it begins.
+    begun = mind.watching.capabilities.prompt or reading.state is AgentState.IDLE
+    ready = mind.report.ready or (reading.state in ACCEPTS_INPUT and looked and prompted and begun)
     state = reading.state
     if state is AgentState.UNKNOWN and not ready and mind.report.state in (AgentState.STARTING, AgentState.BLOCKED):
         state = AgentState.STARTING
-    if reading.blocked is BlockedKind.DRAFT and not (acknowledged or ready) and _is_prompt(mind, now):
+    if reading.blocked is BlockedKind.DRAFT and not (acknowledged or ready) and is_prompt(mind, now):
         state = AgentState.STARTING
     if state is AgentState.BLOCKED and _answers(mind, now):
         # Nobody is called to a dialog that is just being answered.
@@ -249,7 +258,7 @@ def _conclude(mind: Mind, now: Moment) -> Step:
         since=since,
         ready=ready,
         blocked=blocked_kind(mind, reading) if state is AgentState.BLOCKED else None,
-        detail=_detail(mind, reading, state),
+        detail=detail(mind, reading, state),
         until=reading.until,
         evidence=evidence(mind, source),
         queued=len(mind.post.parcels),
@@ -280,18 +289,6 @@ def _begins(before: AgentState, state: AgentState, *, worked: bool, presumed: bo
     if state is not AgentState.BUSY or presumed:
         return False
     return before is AgentState.IDLE or (before is AgentState.BUSY and not worked)
-
-
-def _detail(mind: Mind, reading: Reading, state: AgentState) -> str:
-    """What goes beside the state: the reading's words, or what went wrong where nothing is known; and a pause."""
-    said = reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else "")
-    return "; ".join(part for part in ("paused" if mind.paused else "", said) if part)
-
-
-def _is_prompt(mind: Mind, now: Moment) -> bool:
-    """Whether a text in the input box of a client that just starts is the prompt that it was started with."""
-    starting = mind.report.state is AgentState.STARTING and now.wall < mind.report.since + PROMPT_SECONDS
-    return mind.watching.expects_prompt and starting
 
 
 def _answers(mind: Mind, now: Moment) -> bool:

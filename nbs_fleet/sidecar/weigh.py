@@ -31,6 +31,9 @@ machine 2.4 s, measured)."""
 WHOLE_LAG = 20.0
 """The same for a client whose hooks miss no end of a turn (opencode 1.18.33 shows its first turn 4.5 s late, measured)."""
 
+PROMPT_SECONDS = 60.0
+"""How long after its start a client may show its prompt before it submits it (opencode: 0.2 s, some 15 s after)."""
+
 SOON = 0.05
 """What is due already, in seconds from now."""
 
@@ -210,6 +213,18 @@ def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:
     if news is not None and news.reading.blocked is not None and is_recent(mind):
         return news.reading.blocked
     return reading.blocked
+
+
+def is_prompt(mind: Mind, now: Moment) -> bool:
+    """Whether a text in the input box of a client that just starts is the prompt that it was started with."""
+    starting = mind.report.state is AgentState.STARTING and now.wall < mind.report.since + PROMPT_SECONDS
+    return mind.watching.expects_prompt and starting
+
+
+def detail(mind: Mind, reading: Reading, state: AgentState) -> str:
+    """What goes beside the state: the reading's words, or what went wrong where nothing is known; and a pause."""
+    said = reading.detail or (mind.fault if state in (AgentState.UNKNOWN, AgentState.STARTING) else "")
+    return "; ".join(part for part in ("paused" if mind.paused else "", said) if part)
 
 
 def evidence(mind: Mind, strongest: Source | None) -> tuple[Evidence, ...]:

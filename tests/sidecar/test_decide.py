@@ -71,6 +71,14 @@ def test_a_turn_that_runs_acknowledges_the_prompt() -> None:
     assert run.report.state is AgentState.BUSY
 
 
+def test_a_client_that_takes_its_prompt_by_keys_is_ready_once_it_was_idle() -> None:
+    run = Run(can=Capabilities(prompt=False))
+    run.tell(ScreenSeen(BUSY))
+    assert not run.report.ready
+    run.tell(ScreenSeen(IDLE), ScreenSeen(BUSY))
+    assert run.report.ready
+
+
 def test_an_idle_state_file_does_not_hide_that_nobody_is_logged_in() -> None:
     login = Reading(AgentState.BLOCKED, blocked=BlockedKind.LOGIN)
     run = Run()

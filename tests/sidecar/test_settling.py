@@ -5,10 +5,9 @@ from __future__ import annotations
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading
 from nbs_fleet.model import AgentState, BlockedKind, Message, Source
 from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
-from nbs_fleet.sidecar.decide import PROMPT_SECONDS
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post, Proved
-from nbs_fleet.sidecar.weigh import HOOK_LEAD, SCREEN_LAG, SUBMIT_SECONDS, WHOLE_LAG, weigh
+from nbs_fleet.sidecar.weigh import HOOK_LEAD, PROMPT_SECONDS, SCREEN_LAG, SUBMIT_SECONDS, WHOLE_LAG, weigh
 from tests.support.sidecar_run import BUSY, IDLE, TRUST, Run
 
 
