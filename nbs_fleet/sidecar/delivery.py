@@ -59,6 +59,8 @@ CONFIRM_SECONDS = 5.0
 """How long a transcript may take to confirm what a hook told (measured: 0.1 s); then the hook's word is enough."""
 LIMBO_SECONDS = 60.0
 """A client that was idle for so long uses nothing any more of what it took before."""
+SOON = 0.05
+"""What is due already, in seconds from now."""
 UNPROVED = "typed, never acknowledged"
 UNUSED = "taken by its client, never used"
 
@@ -155,7 +157,7 @@ def _counted(post: Post, event: Counted, now: float) -> Post:
             continue
         parcel = known.get(message.id) or Parcel(message, place, now)
         if parcel.place != place:
-            parcel = replace(parcel, place=place, since=now, bells=0)
+            parcel = replace(parcel, place=place, since=now, bells=0, asked_back=None)
         parcels.append(parcel)
     return replace(post, parcels=tuple(parcels), endings=endings)
 
@@ -299,7 +301,7 @@ def _advance(
     if parcel.place == "inbox":
         if view.state is AgentState.BUSY:
             return parcel, (), typing
-        return parcel, (TakeBack(message_id),), typing
+        return (*_take_back(parcel, now), typing)
     if now < parcel.wait_until:
         return parcel, (), typing
     rung = rung_for(parcel, post, view)
@@ -328,11 +330,30 @@ def _limbo(parcel: Parcel, view: View, now: float) -> float:
 
 def _in_mail(parcel: Parcel, post: Post, view: View, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
     if post.armed is False:
-        return parcel, (TakeBack(parcel.message.id),)
+        return _take_back(parcel, now)
     held = view.state not in (AgentState.IDLE, AgentState.BUSY)
     if held or not view.ready or now < parcel.since + BELL_SECONDS * (parcel.bells + 1):
         return parcel, ()
     return replace(parcel, bells=parcel.bells + 1), (Ring(),)
+
+
+def _take_back(parcel: Parcel, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
+    """Ask for it until it is back: a full disk may be in the way."""
+    if now < _back_at(parcel, now):
+        return parcel, ()
+    return replace(parcel, asked_back=now), (TakeBack(parcel.message.id),)
+
+
+def _back_at(parcel: Parcel, now: float) -> float:
+    return now if parcel.asked_back is None else parcel.asked_back + RETRY_SECONDS
+
+
+def _goes_back(parcel: Parcel, post: Post, view: View) -> bool:
+    """Whether it lies where its client does not look any more."""
+    if parcel.seeking or parcel.held:
+        return False
+    mute = parcel.place == "mail" and post.armed is False
+    return mute or (parcel.place == "inbox" and view.state is not AgentState.BUSY)
 
 
 def _await_proof(parcel: Parcel, view: View, now: float) -> tuple[Parcel, tuple[PostAction, ...]]:
@@ -357,7 +378,9 @@ def wake(post: Post, view: View, now: float) -> float | None:
             times.append(_limbo(parcel, view, now))
         elif parcel.typed:
             times.append(parcel.since + PROOF_SECONDS)
-        elif parcel.place == "mail" and post.armed is not False:
+        elif _goes_back(parcel, post, view):
+            times.append(max(_back_at(parcel, now), now + SOON))
+        elif parcel.place == "mail":
             times.append(parcel.since + BELL_SECONDS * (parcel.bells + 1))
         elif parcel.place == "queue" and not (parcel.typing or parcel.seeking or parcel.held):
             times.append(parcel.wait_until)

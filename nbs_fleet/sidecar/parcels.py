@@ -33,6 +33,8 @@ class Parcel(Struct, frozen=True):
     via: str = "mail"
     """The rung its token was last put on: a claimed token does not show it."""
     bells: int = 0
+    asked_back: float | None = None
+    """When it was last asked back from where it lies."""
     wait_until: float = 0.0
     note: str = ""
     seeking: bool = False

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import Reading
 from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Moment, Source
+from nbs_fleet.sidecar.delivery import SOON
 from nbs_fleet.sidecar.mind import SILENT, Mind
 from nbs_fleet.sidecar.parcels import Parcel
 
@@ -33,9 +34,6 @@ WHOLE_LAG = 20.0
 
 PROMPT_SECONDS = 60.0
 """How long after its start a client may show its prompt before it submits it (opencode: 0.2 s, some 15 s after)."""
-
-SOON = 0.05
-"""What is due already, in seconds from now."""
 
 
 def weigh(mind: Mind) -> tuple[Reading, Source | None]:

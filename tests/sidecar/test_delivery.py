@@ -128,6 +128,23 @@ def test_unclaimed_mail_rings_again_and_finally_counts_as_not_armed() -> None:
     assert d.dispatch(post, IDLE, 60.0)[1] == (d.TakeBack("d-1-x"),)
 
 
+@pytest.mark.parametrize("place", ["mail", "inbox"])
+def test_what_lies_where_nobody_looks_any_more_is_asked_back_until_it_is_back(place: d.Place) -> None:
+    post = waiting(MAIL, message(1), armed=False, place=place)
+    due = d.wake(post, IDLE, 10.0)
+    assert due is not None
+    assert due < 10.1
+    post, actions = d.dispatch(post, IDLE, due)
+    assert actions == (d.TakeBack("d-1-x"),)
+    assert d.dispatch(post, IDLE, due + 0.1)[1] == ()
+    again = d.wake(post, IDLE, due)
+    assert again == due + d.RETRY_SECONDS
+    post, actions = d.dispatch(post, IDLE, again)
+    assert actions == (d.TakeBack("d-1-x"),)
+    back = after(post, counted((message(1), "queue")))
+    assert d.dispatch(back, IDLE, again)[1] == (d.Type("d-1-x"),)
+
+
 def test_mail_for_a_blocked_agent_waits_without_ringing() -> None:
     post = waiting(MAIL, message(1), place="mail")
     assert d.dispatch(post, d.View(AgentState.BLOCKED, ready=True), 100.0)[1] == ()
