@@ -196,6 +196,8 @@ def test_what_was_given_to_a_client_that_dies_is_not_lost(fleet: Fleet, other: O
     waiting = send(fleet, "must not be lost")
     fleet.kill("ana", signal.SIGKILL)
     delivered(fleet, waiting)
+    # A client that keeps what it was given gives it to the model with what comes next.
+    fleet.until(lambda: other.count("must not be lost") > 0, within=WITHIN, what="the model is told")
     becomes(fleet, "idle")
     assert other.count("must not be lost") == 1
 
