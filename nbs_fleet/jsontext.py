@@ -16,6 +16,9 @@ import msgspec
 MALFORMED = (ValueError, RecursionError)
 """What `json` and `msgspec` raise for bytes that they can't read: no JSON, no UTF-8, of another shape, nested too deep."""
 
+LAST_SECOND = 253_402_300_799
+"""The last one of the year 9999: libraries for times know no later one."""
+
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -36,6 +39,12 @@ def load_object(text: str) -> dict[str, Any]:
     except MALFORMED:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def seconds(value: object) -> float:
+    """Wall seconds that a clock can show; 0 for whatever else somebody wrote in their place."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LAST_SECOND
+    return float(value) if known else 0.0  # type: ignore[arg-type]  # `known` says so
 
 
 def encode(value: Any) -> bytes:

@@ -13,6 +13,7 @@ from nbs_fleet.cli import output
 from nbs_fleet.cli.params import Json, TeamName, offer_handles, worded
 from nbs_fleet.cli.places import acting, agent_here, chat_names, chat_path, here
 from nbs_fleet.errors import FleetError, UsageError
+from nbs_fleet.jsontext import seconds
 from nbs_fleet.model import PERSON
 from nbs_fleet.nbs.bridge import publish_message
 from nbs_fleet.nbs.chat import Chat, ChatArgumentError, Hit
@@ -237,7 +238,7 @@ def _said(words: list[str] | None) -> str:
 def _line(message: ChatMessage) -> str:
     if not message.at:
         return f"{message.handle}: {message.text}"
-    return f"[{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(message.at))}] {message.handle}: {message.text}"
+    return f"[{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds(message.at)))}] {message.handle}: {message.text}"
 
 
 def _where(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from nbs_fleet.jsontext import MALFORMED
+from nbs_fleet.jsontext import MALFORMED, seconds
 
 BLOCK = 65536
 
@@ -24,8 +24,7 @@ class Line(Struct, frozen=True):
     @property
     def at(self) -> float:
         """Wall seconds; 0 where the entry has none."""
-        at = self.entry.get("at")
-        return float(at) if isinstance(at, (int, float)) else 0.0
+        return seconds(self.entry.get("at"))
 
 
 def last(

@@ -73,7 +73,7 @@ def _lines(row: AgentStatus) -> list[list[Piece]]:
     if record.detail and not any(record.detail in (e.says, e.detail) for e in record.evidence):
         lines.append(["because", record.detail])
     if record.blocked and row.plan is not None and record.blocked != BlockedKind.DRAFT:
-        lines.append(["policy", f"{record.blocked}: {getattr(row.plan.agent.dialogs, record.blocked)}"])
+        lines.append(["policy", f"{record.blocked}: {getattr(row.plan.agent.dialogs, record.blocked, 'ask')}"])
     if record.attention:
         lines.append(["attention", record.attention])
     if record.signal:

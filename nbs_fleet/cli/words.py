@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from nbs_fleet import jsontext
 from nbs_fleet.model import AgentState
 from nbs_fleet.plan.types import AgentRecord
 
@@ -20,12 +21,14 @@ def span(seconds: float) -> str:
 
 def clock(at: float, *, millis: bool = False) -> str:
     """Local time of day of these wall seconds: `09:14:02`, or `09:14:02.113`."""
+    at = jsontext.seconds(at)
     text = time.strftime("%H:%M:%S", time.localtime(at))
     return f"{text}.{int(at * 1000) % 1000:03d}" if millis else text
 
 
 def moment(at: float, now: float) -> str:
     """Local time of day, with the date in front of it unless it is today's."""
+    at = jsontext.seconds(at)
     same = time.localtime(at)[:3] == time.localtime(now)[:3]
     return clock(at) if same else time.strftime("%Y-%m-%d ", time.localtime(at)) + clock(at)
 

@@ -10,7 +10,7 @@ FIRST_LINE = "# Read cursors — last-read message index per handle"
 MOST = 256
 """The nbs tools read no more entries, so more would be lost at their next write."""
 
-_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,100}")
+_NUMBER = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,100}")
 _LARGEST = 2**31 - 1
 
 

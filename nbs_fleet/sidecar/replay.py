@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from nbs_fleet.jsontext import seconds
 from nbs_fleet.model import Moment
 from nbs_fleet.sidecar.actions import Event
 from nbs_fleet.sidecar.decide import decide
@@ -50,11 +51,11 @@ def replay(story: Iterable[dict[str, Any]]) -> Replayed:
         elif what in (DECIDED, SEEN) and mind is None:
             headless += 1
         elif what in (DECIDED, SEEN) and mind is not None:
-            then = tuple(line.get("actions", ()))
+            then = _actions(line)
             try:
                 event = msgspec.convert(line["event"], Event)
                 moment = Moment(float(line["wall"]), float(line["mono"]))
-            except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
+            except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError) as error:
                 differences.append(Difference(number, _at(line), _name(line), then, f"can't be read: {error}"))
                 # Whatever follows rests on it.
                 mind = None
@@ -76,9 +77,13 @@ def _mind(line: dict[str, Any]) -> Mind | None:
         return None
 
 
+def _actions(line: dict[str, Any]) -> tuple[Any, ...]:
+    given = line.get("actions")
+    return tuple(given) if isinstance(given, list | tuple) else ()
+
+
 def _at(line: dict[str, Any]) -> float:
-    at = line.get("at")
-    return float(at) if isinstance(at, (int, float)) else 0.0
+    return seconds(line.get("at"))
 
 
 def _name(line: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from nbs_fleet.attention import needs
+from nbs_fleet.jsontext import seconds
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.model import AgentState
@@ -185,7 +186,7 @@ def iso(at: float) -> str | None:
     """Wall seconds as an ISO time in UTC; None for never."""
     from datetime import UTC, datetime  # noqa: PLC0415 - keeps the start of other commands short
 
-    if not at:
+    if not (at := seconds(at)):
         return None
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

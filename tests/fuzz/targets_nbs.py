@@ -21,6 +21,7 @@ from nbs_fleet.nbs.mentions import mentions
 from nbs_fleet.supervisor.calls import caller, shown
 from tests.fuzz.inputs import of_bytes, of_json
 from tests.fuzz.target import Target, told
+from tests.support.cli_world import call
 
 NAME = "1777627800000000-ana-chat-mention-41.event"
 EVENT = bus_format.render("ana", "chat-mention", Priority.HIGH, "2026-05-01T09:30:00Z", "@bo from ana: look\nhere")
@@ -67,6 +68,23 @@ def _chat(root: Path, data: bytes) -> None:
         # What was there stays as it was.
         assert again[:-1] == before
         assert again[sent.index].text == "one more"
+
+
+def _shown(root: Path, data: bytes) -> None:
+    """What the commands print of a chat and its cursors, and of an event."""
+    chat, events = root / ".nbs" / "chat" / "live.chat", root / ".nbs" / "events"
+    chat.write_bytes(data)
+    (events / NAME).write_bytes(data)
+    for argv in (
+        ("chat", "read", str(chat)),
+        ("chat", "read", str(chat), "--json"),
+        ("chat", "participants", str(chat)),
+        ("bus", "check", str(events)),
+        ("bus", "check", str(events), "--json"),
+    ):
+        said = call(*argv)
+        assert "this is a bug" not in said.err, f"{argv}: {said.err}"
+        assert not {c for c in said.out + said.err if c < " " and c not in "\n\t"}, argv
 
 
 def _follow(data: bytes) -> None:
@@ -213,6 +231,9 @@ def targets() -> tuple[Target, ...]:
     count = (b"# Read cursors\nana=3\nbo=-1\n\xc3\xa9=2\nx=y\n",)
     return (
         Target("chat", "a chat file, read and written to", lambda: of_bytes(chat), _in_root(_chat)),
+        Target(
+            "chat-shown", "a chat or an event that commands print", lambda: of_bytes((*chat, EVENT)), _in_root(_shown)
+        ),
         Target("chat-growing", "a chat that grows while it is followed", lambda: of_bytes(chat), _follow),
         Target("cursors", "the bytes of a cursor file", lambda: of_bytes(count), _cursors),
         Target("cursors-of-chat", "the cursors beside a chat", lambda: of_bytes(count), _in_root(_cursors_of_a_chat)),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nbs_fleet import jsontext
 from nbs_fleet.drivers import claude_usage
 from nbs_fleet.drivers.base import Driver, able, numbers
 from nbs_fleet.drivers.claude import Claude
@@ -39,6 +40,8 @@ CUT = "\\ud83d"
 
 def test_a_number_of_more_digits_than_python_reads_is_none() -> None:
     assert cursors.parse(f"ana={LONG}\nbo=3\n".encode()) == {"ana": None, "bo": 3}
+    # What Python counts as a blank, and neither its numbers nor the nbs tools do.
+    assert cursors.parse("ana=\x1d3\nbo=\u20073\ncy= \t3\n".encode()) == {"ana": None, "bo": None, "cy": 3}
     assert chat_format.parse_participants(f"ana({LONG}), bo(2)") == (("ana", 0), ("bo", 2))
     file = Claude().read_state_file(f'{{"pid": 7, "status": "idle", "procStart": "{LONG}", "updatedAt": {"9" * 400}}}')
     assert file is not None
@@ -46,6 +49,24 @@ def test_a_number_of_more_digits_than_python_reads_is_none() -> None:
     assert Claude().parse_version(f"{LONG}.1.1 (Claude Code)") is None
     assert numbers("2.1.²") == (2, 1)
     assert able(Codex(), "0.1.²") == able(Codex(), "0.1")
+
+
+def test_a_time_that_no_clock_shows_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    paths = make_team(tmp_path / "r", "crew", (agent("ana"),))
+    monkeypatch.chdir(tmp_path / "r")
+    write_record(paths, "ana", state=AgentState.BLOCKED, blocked="no dialog", since=1e300, until=-1e300)
+    Path(paths.agent("ana").story).write_text(
+        '{"at": 1%s, "what": "died"}\n{"at": 1e300, "what": "died"}\n' % ("0" * 400)
+    )
+    line = chat_format.encode_line("ana", 9_999_999_999_999_999_999, "hi")
+    chat = tmp_path / "live.chat"
+    chat.write_bytes(chat_format.head(chat_format.Header("ana", ""), len(line) + 1) + line + b"\n")
+    for argv in (("ps", "--json"), ("why", "ana"), ("why", "ana", "--json"), ("logs",), ("chat", "read", str(chat))):
+        said = call(*argv)
+        assert said.code == 0, said
+    assert said.out == "[1970-01-01T00:00:00Z] ana: hi\n"
+    assert [jsontext.seconds(value) for value in (1.5, 10**30, True, "1", float("nan"), -1)] == [1.5, 0, 0, 0, 0, 0]
 
 
 def test_what_nests_too_deep_is_no_value(tmp_path: Path) -> None:
