@@ -20,7 +20,7 @@ from nbs_fleet.drivers.usage import Tally
 from nbs_fleet.errors import FleetError
 from nbs_fleet.hooks import program
 from nbs_fleet.launch import rundir
-from nbs_fleet.model import AgentState
+from nbs_fleet.model import AgentState, Message
 from nbs_fleet.nbs import chat_format, cursors, presence
 from nbs_fleet.plan import edits
 from nbs_fleet.plan.paths import RunPaths
@@ -62,7 +62,17 @@ def test_a_time_that_no_clock_shows_is_none(tmp_path: Path, monkeypatch: pytest.
     line = chat_format.encode_line("ana", 9_999_999_999_999_999_999, "hi")
     chat = tmp_path / "live.chat"
     chat.write_bytes(chat_format.head(chat_format.Header("ana", ""), len(line) + 1) + line + b"\n")
-    for argv in (("ps", "--json"), ("why", "ana"), ("why", "ana", "--json"), ("logs",), ("chat", "read", str(chat))):
+    message = Message("d-0-1", "ana", "bo", "hi", 1e12)
+    Path(paths.agent("ana").queue, "d-0-1.json").write_bytes(jsontext.encode(message))
+    for argv in (
+        ("inbox", "show", "d-0-1", "--json"),
+        ("inbox", "list", "ana"),
+        ("ps", "--json"),
+        ("why", "ana"),
+        ("why", "ana", "--json"),
+        ("logs",),
+        ("chat", "read", str(chat)),
+    ):
         said = call(*argv)
         assert said.code == 0, said
     assert said.out == "[1970-01-01T00:00:00Z] ana: hi\n"
