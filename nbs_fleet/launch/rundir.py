@@ -93,8 +93,8 @@ def known_teams(environ: Mapping[str, str]) -> list[KnownTeam]:
         for run in _folders(folder):
             index = _index(os.path.join(run, "team.json"))
             team, root = index.get("team"), index.get("root")
-            if isinstance(team, str) and isinstance(root, str):
-                found.append(KnownTeam(team, root, run))
+            if team == os.path.basename(run) and isinstance(root, str) and root.startswith("/") and "\0" not in root:
+                found.append(KnownTeam(os.path.basename(run), root, run))
     return sorted(found)
 
 

@@ -115,6 +115,21 @@ def test_a_damaged_record_is_as_none_and_a_damaged_plan_is_told(
         store.read_plan(paths)
 
 
+@pytest.mark.parametrize(
+    "about",
+    ['"team": "\\u0000", "root": "/r"', '"team": "crew", "root": "/r\\u0000"', '"team": "../crew", "root": "/r"'],
+)
+def test_an_index_that_names_no_team_and_no_folder_is_none(
+    tmp_path: Path, about: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    paths = make_team(tmp_path / "r", "crew", (agent("ana"),))
+    assert call("ls").out.count("crew") >= 1
+    Path(paths.team).write_text(f"{{{about}}}")
+    said = call("ls")
+    assert (said.code, "crew" in said.out) == (0, False)
+
+
 def test_half_of_a_surrogate_pair_ends_no_story(tmp_path: Path) -> None:
     """JavaScript writes it where a text is cut in the middle of an emoji; the sidecar died of each such payload."""
     news = Claude().read_hook(f'{{"hook_event_name": "UserPromptSubmit", "prompt": "cut {CUT}"}}')
