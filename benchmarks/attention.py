@@ -16,7 +16,7 @@ from benchmarks.figures import Benchmark, Figure, Options, quantile
 from benchmarks.teams import BenchmarkError
 from nbs_fleet.testing.fleet import Fleet
 
-ROUNDS = 40
+ROUNDS = 25
 TEAM = {"version": 1, "team": "asking", "driver": "sim", "agents": [{"handle": "ana"}]}
 GOAL_MS = 100.0
 

@@ -35,7 +35,7 @@ def figures(options: Options) -> list[Figure]:
     with teams.running(teams.stubs(options.some(AGENTS, 10))) as team:
         for words, goal in GOALS.items():
             pairs = [
-                (took(bare_start), took(partial(team.command, *words.split()))) for _ in range(options.some(30, 5))
+                (took(bare_start), took(partial(team.command, *words.split()))) for _ in range(options.some(20, 5))
             ]
             bare, ours = zip(*pairs, strict=True)
             name = words if words == "--version" else f"{words}, {len(team.handles)} agents"

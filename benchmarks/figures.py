@@ -22,16 +22,19 @@ class Beside(Struct, frozen=True):
     """What a figure is compared with, in the figure's own unit.
 
     `at_least`: the figure is to be so many times smaller; `at_most`: it may be so many times as great.
+    `greater`: it is the one that should be greater, also without a goal.
     """
 
     name: str
     took: Spread
     at_least: float | None = None
     at_most: float | None = None
+    greater: bool = False
 
     def times(self, own: float) -> float | None:
-        """How many times smaller than this (with `at_least`), else how many times as great `own` is; None: no ratio."""
-        above, below = (self.took.value, own) if self.at_least is not None else (own, self.took.value)
+        """How many times smaller `own` is than this one where it should be, else how many times as great; None: no ratio."""
+        turned = self.greater or self.at_least is not None
+        above, below = (self.took.value, own) if turned else (own, self.took.value)
         return above / below if below else None
 
     def met(self, own: float) -> bool | None:

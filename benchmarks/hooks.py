@@ -16,7 +16,7 @@ from benchmarks.figures import Benchmark, Beside, Figure, Options, median
 from benchmarks.teams import BenchmarkError
 from nbs_fleet.hooks.files import programs
 
-ROUNDS = 150
+ROUNDS = 100
 BARE = '#!/bin/sh\ncat >"$1/.new.$$"\nmv -f "$1/.new.$$" "$1/$2.$$.json"\n'
 FOLDERS = ("queue", "mail", "claimed", "inbox", "spool")
 PAYLOAD = {

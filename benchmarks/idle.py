@@ -91,7 +91,7 @@ def figures(options: Options) -> list[Figure]:
 
 def _cpu(number: int, windows: list[tuple[float, float]], looped: float) -> list[Figure]:
     percent, woken = (median(values) for values in zip(*windows, strict=True))
-    beside = Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if number in CPU_GOALS else None)
+    beside = Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if number in CPU_GOALS else None, greater=True)
     return [
         Figure(f"idle CPU, {number} agents", "%", percent, at_most=CPU_GOALS.get(number), beside=(beside,)),
         Figure(f"wake-ups, {number} agents", "/s", woken, at_most=1.0 if number == 50 else None),
@@ -100,7 +100,7 @@ def _cpu(number: int, windows: list[tuple[float, float]], looped: float) -> list
 
 def _memory(number: int, took: float, looped: float) -> Figure:
     floors = tuple(Beside(name, _one(of_process(code))) for name, code in PROCESSES.items()) if number == 50 else ()
-    loops = Beside("shell loops", _one(looped), at_least=3.0 if number == 200 else None)
+    loops = Beside("shell loops", _one(looped), at_least=3.0 if number == 200 else None, greater=True)
     name = f"memory (PSS), supervisor and control client, {number} agents"
     return Figure(name, "MB", _one(took), at_most=MEMORY_GOALS[number], beside=(loops, *floors))
 

@@ -17,7 +17,7 @@ from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.supervisor import store
 
-ROUNDS = 200
+ROUNDS = 150
 DEATHS = 20
 LOOPS = 10
 SETTLED = 0.02

@@ -146,13 +146,13 @@ def figures(options: Options) -> list[Figure]:
     found = []
     for number, goal in list(STUBS.items())[: options.some(2, 1)]:
         ways = [partial(way, number) for way in (up, raw_tmux, raw_processes)]
-        ours, batch, processes = in_turn(options.some(5, 1), *ways)
+        ours, batch, processes = in_turn(options.some(3 if number == 50 else 2, 1), *ways)
         beside = [
             Beside("raw tmux, one source-file", median(batch)),
             Beside("openpty + Popen", median(processes), at_most=FLOOR_TIMES[number]),
         ]
         if number == 50:
-            loads, shells = in_turn(options.some(3, 1), partial(tmuxp, number), partial(typed, number))
+            loads, shells = in_turn(options.some(2, 1), partial(tmuxp, number), partial(typed, number))
             beside += [
                 Beside("tmuxp load", median(loads), at_least=5),
                 Beside("typed into shells", median(shells), at_least=30),
@@ -161,7 +161,7 @@ def figures(options: Options) -> list[Figure]:
         found.append(Figure(name, "ms", median(ours), at_most=goal * 1000, beside=tuple(beside)))
     for number, limit in list(SIMULATED.items())[: options.some(3, 1)]:
         ways = [partial(way, number) for way in (up_simulated, bare_simulated)]
-        ours, alone = in_turn(options.some(1 if number > 50 else 2, 1), *ways)
+        ours, alone = in_turn(options.some(2 if number < 50 else 1, 1), *ways)
         start = Beside("their own bare start", median(alone), at_most=START_TIMES)
         name = f"up of {number} simulated agents until all are idle"
         found.append(Figure(name, "ms", median(ours), at_most=limit and limit * 1000, beside=(start,)))

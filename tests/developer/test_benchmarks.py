@@ -63,7 +63,9 @@ def test_less_is_told_from_at_most() -> None:
     less, most = Beside("loops", one(100.0), at_least=10), Beside("floor", one(2.0), at_most=3)
     assert (less.times(5.0), less.met(5.0), less.met(20.0)) == (20.0, True, False)
     assert (most.times(5.0), most.met(5.0), most.met(7.0)) == (2.5, True, False)
-    assert Beside("nothing wished for", one(1.0)).met(5.0) is None
+    plain = Beside("nothing wished for", one(10.0))
+    assert (plain.met(5.0), plain.times(5.0)) == (None, 0.5)
+    assert Beside("a slower one", one(10.0), greater=True).times(5.0) == 2.0
 
 
 def test_what_costs_nothing_is_any_number_of_times_less() -> None:
