@@ -2,7 +2,41 @@
 
 from __future__ import annotations
 
-LIMITS: dict[str, str] = {}
+LIMITS: dict[str, str] = {
+    "idle CPU": "tmux looks at what is subscribed to of each pane once a second (a timer of the server's own, 1 s fixed), "
+    "and every 30 s each sidecar looks at everything anew, for file systems that tell nothing of changes. Both would have "
+    "to go for less: clients without a state file would then be seen late.",
+    "wake-ups": "One a second is the tmux server's timer for subscriptions; the rest is the slow poll.",
+    "memory (PSS)": "What Python takes for the imports alone stands beside it: asyncio 10 to 11 MB, with msgspec, psutil, "
+    "tenacity, asyncinotify and the supervisor's own modules 17 MB. The rest is the agents' plans, minds and stories.",
+    "memory, each agent": "A sidecar keeps its driver, its plan, what it knows, a dozen watched folders and a subscription; "
+    "tmux -C keeps a pane's subscription, too.",
+    "CPU with": "A client without hooks or a state file is known by its screen alone: each second of redrawing costs a look "
+    "at its pane. Clients with a state file are not looked at meanwhile.",
+    "up of 50 stubs": "The command imports pydantic, typer, libtmux and msgspec and checks the file before anything starts "
+    "(0.3 s of CPU); then at most 16 agents may be starting at once, on purpose: fifty real clients at a time would keep "
+    "each other from ever becoming ready. tmuxp and shells have no such bound, and do not look whether anything runs.",
+    "up of 200 stubs": "As with 50: the imports, and at most 16 agents starting at once.",
+    "up of 10 simulated": "The start of `up` itself and of the supervisor (0.5 s of CPU for both) is not hidden behind "
+    "that few clients.",
+    "up of": "At most 16 agents may be starting at once, and the supervisor's own start needs a core meanwhile.",
+    "supervisor killed": "A new Python process imports its modules for 0.2 s of CPU before it can look at anything; the "
+    "taking over itself, for 50 agents, takes 0.1 s.",
+    "chat line -> acknowledged": "Nearly all of it is the client's own part: the simulator imitates how Claude Code waits "
+    "until a file of its mail has settled, and runs its hooks, before it answers. A shell loop counts as soon as it has "
+    "typed, and its client acknowledges without thinking.",
+    "state file written": "One event loop in Python: the read of the file, the decision and the record of it come before "
+    "the time is taken. Shell loops need half a second on the average, so 1,000 times sooner would be below 0.5 ms.",
+    "chat line written": "As with state files; the chat and its cursors are read, and each agent's share is counted.",
+    "bus event written": "As with chats; the folder is listed, and each new event is read and parsed.",
+    "agent killed": "tmux has to reap the process and to say its exit status, for which it is asked again and again.",
+    "hook, nothing": "The program does more than the bare one: it looks at what its client asks for and what waits.",
+    "hook, a message": "It is Python, whose start with json takes most of it.",
+    "drain, one": "It is Python, whose start with json takes most of it.",
+    "nbs-fleet ps": "The start of Python, typer and msgspec, then the plan and a record for each agent.",
+    "nbs-fleet --version": "The start of Python and of the package.",
+    "dialog": "The screen and the hook are both read before anybody is called.",
+}
 """By the beginning of a figure's name."""
 UNKNOWN = "The limit is not known yet."
 

@@ -51,6 +51,7 @@ from nbs_fleet.supervisor.fleet import (
 )
 from nbs_fleet.supervisor.handovers import Handovers
 from nbs_fleet.supervisor.hosting import Sidecars
+from nbs_fleet.supervisor.launches import Launches
 from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
@@ -78,6 +79,7 @@ class Supervisor:
         self._watcher = Watcher()
         self._deaths = DeathWatch()
         self._meters = Meters()
+        self._launches = Launches(lambda starts: Starter(self.plan, self.panes.tmux).start(starts))
         self._over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self.socket = CommandSocket(paths.socket, self.handle, self._everything)
@@ -227,8 +229,7 @@ class Supervisor:
     async def _perform(self, action: Action) -> Event | None:
         match action:
             case Start():
-                starter = Starter(self.plan, self.panes.tmux)
-                return LaunchedAll(await asyncio.to_thread(starter.start, action.starts))
+                return LaunchedAll(await self._launches.start(action.starts))
             case Stop():
                 return await self._stop(action)
             case Save():

@@ -81,7 +81,8 @@ def write_record(paths: RunPaths, record: AgentRecord) -> None:
 def make_folders(paths: RunPaths, handle: str) -> None:
     """Make the folders of one agent (0700)."""
     for folder in paths.agent(handle).folders:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
 
 
 def forget(paths: RunPaths, handle: str) -> None:
