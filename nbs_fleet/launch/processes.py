@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import time
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch.deathwatch import DeathWatch
 from nbs_fleet.launch.proctable import Table, table
 from nbs_fleet.model import Moment, ProcId
+
+if TYPE_CHECKING:
+    from nbs_fleet.launch.deathwatch import DeathWatch
 
 _KILL_ROUNDS = 5
 _KILL_WAIT = 2.0
@@ -145,6 +147,9 @@ async def end(
     source = on or table()
     roots = tuple(dict.fromkeys(procs))
     trees = _Trees(source, roots)
+    # It takes asyncio, which commands that only look at processes need not wait for.
+    from nbs_fleet.launch.deathwatch import DeathWatch  # noqa: PLC0415
+
     watch = DeathWatch(on=source, interval=0.05)
     try:
         for name in signals:
@@ -229,6 +234,8 @@ def _signal_all(procs: Iterable[ProcId], name: str, source: Table) -> tuple[Proc
 
 async def _gone(procs: Iterable[ProcId], seconds: float, watch: DeathWatch) -> None:
     waiting = set(procs)
+    import asyncio  # noqa: PLC0415 - as above
+
     done = asyncio.Event()
 
     def died(proc: ProcId) -> None:

@@ -220,3 +220,9 @@ def test_the_version_needs_neither_typer_nor_msgspec_nor_asyncio() -> None:
     code = "import sys\nfrom nbs_fleet.cli import app\napp.run(['--version'])\nprint({'typer', 'msgspec', 'asyncio'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_rows_of_a_team_need_no_asyncio(tmp_path: Path) -> None:
+    paths = make_team(tmp_path / "root", "review", (agent("ana"),))
+    write_record(paths, "ana", since=1.0)
+    assert imported(["ps", "--json"], ("asyncio", "msgspec")) == ["msgspec"]
