@@ -32,7 +32,7 @@ LIMITS: dict[str, str] = {
     "agent killed": "tmux has to reap the process and to say its exit status, for which it is asked again and again.",
     "hook, nothing": "The program does more than the bare one: it looks at what its client asks for and what waits.",
     "hook, a message": "It is Python, whose start with json takes most of it.",
-    "drain, one": "It is Python, whose start with json takes most of it.",
+    "drain, one": "Each message takes a `mv` and a `cat` more.",
     "nbs-fleet ps": "The start of Python, typer and msgspec, then the plan and a record for each agent.",
     "nbs-fleet --version": "The start of Python and of the package.",
     "dialog": "The screen and the hook are both read before anybody is called.",
