@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import re
@@ -68,13 +70,17 @@ def values_file(env: Mapping[str, str], hidden: Collection[str] = ()) -> bytes:
 
 
 def write_values(path: str, env: Mapping[str, str], hidden: Collection[str] = ()) -> None:
-    """Put `values_file(env, hidden)` at `path`, 0600 from its first byte, in one rename; FleetError if it can't be written."""
+    """Put `values_file(env, hidden)` and a comment with its digest at `path`, 0600 from its first byte, in one rename.
+
+    FleetError if it can't be written.
+    """
     folder, name = os.path.split(path)
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")  # mkstemp: 0600, O_EXCL
         with os.fdopen(handle, "wb") as file:
-            file.write(values_file(env, hidden))
+            content = values_file(env, hidden)
+            file.write(content + _seal(content))
         os.replace(temporary, path)
     except OSError as error:
         if temporary and os.path.exists(temporary):
@@ -86,8 +92,15 @@ def write_values(path: str, env: Mapping[str, str], hidden: Collection[str] = ()
 
 
 def read_values(path: str) -> dict[str, str]:
-    """The environment that `write_values` put at `path`; OSError if it is not there."""
-    return _exported(_text(path))
+    """The environment that `write_values` put at `path`; OSError if it is not there, or was changed since.
+
+    A part of it would start a client with another home, and so without its sessions.
+    """
+    text = _text(path)
+    content = os.fsencode(text[: text.rfind("# ")])
+    if os.fsencode(text) != content + _seal(content):
+        raise OSError(errno.EBADMSG, "it is damaged", path)
+    return _exported(text)
 
 
 def read_secrets(path: str) -> tuple[str, ...]:
@@ -99,6 +112,10 @@ def read_secrets(path: str) -> tuple[str, ...]:
     env, first = _exported(text), text.partition("\n")[0]
     hidden = first.removeprefix(_HIDDEN).split() if first.startswith(_HIDDEN) else []
     return secret_values(env, {name: env[name] for name in hidden if name in env})
+
+
+def _seal(content: bytes) -> bytes:
+    return b"# " + hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
 def secret_values(env: Mapping[str, str], env_file_values: Mapping[str, str]) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ class Mailbox:
     def __init__(self, paths: AgentPaths) -> None:
         self.paths = paths
         self._folders: dict[Place, str] = {"mail": paths.mail, "inbox": paths.inbox, "claimed": paths.claimed}
-        self._damaged: set[str] = set()
-        self._told: set[str] = set()
+        self._damaged, self._told, self._listed = set[str](), set[str](), set[str]()
+        self._gone: set[str] = set()
 
     def accept(self, message: Message) -> None:
         """Take a message in; when this returns it is on the disk. The same message again changes nothing.
@@ -104,10 +104,11 @@ class Mailbox:
         """All messages that were accepted and have not ended, oldest first; damaged records are left out."""
         places = {name: place for name, place, _ in self._tokens()}
         found: list[Parcel] = []
+        listed = {name for name in _names(self.paths.queue) if name.endswith(".json")}
+        self._gone |= {os.path.join("queue", n) for n in self._listed - listed if not self._has_ended(n[:-5])}
+        self._listed = listed
         damaged: set[str] = set()
-        for name in _names(self.paths.queue):
-            if not name.endswith(".json"):
-                continue
+        for name in listed:
             identity = name.removesuffix(".json")
             message = self._read(identity)
             if message is None:
@@ -121,9 +122,10 @@ class Mailbox:
         return tuple(sorted(found, key=lambda p: (p.message.created, p.message.id)))
 
     def damaged(self) -> tuple[str, ...]:
-        """Records that the last `waiting` could not read (`queue/<name>`), each told only once."""
-        fresh = self._damaged - self._told
-        self._told |= fresh
+        """Records (`queue/<name>`) that the last `waiting` could not read, or that went without an end; each once."""
+        fresh = (self._damaged - self._told) | self._gone
+        self._told |= self._damaged
+        self._gone = set()
         return tuple(sorted(fresh))
 
     def find(self, identity: str) -> Parcel | Delivered | None:

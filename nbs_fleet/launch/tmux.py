@@ -217,7 +217,8 @@ class Tmux:
 
     def mend_socket(self, pid: int) -> None:
         """Ask the server `pid` to make its socket again after somebody removed the file (tmux does so on USR1)."""
-        os.kill(pid, signal.SIGUSR1)
+        with suppress(ProcessLookupError):  # it ended just now
+            os.kill(pid, signal.SIGUSR1)
 
     def find_server(self) -> int | None:
         """The pid of the server, also of one whose socket somebody removed: that one makes it again; None if none runs.

@@ -23,7 +23,7 @@ def gather(plan: Plan, agent: AgentPlan, *, session_id: str, resume: bool, has_p
         env = read_values(paths.values)
     except OSError as error:
         raise FleetError(
-            f"{agent.agent.handle}: its stored environment is gone ({error.strerror})",
+            f"{agent.agent.handle}: its stored environment can't be had ({error.strerror})",
             hint=f"run `nbs-fleet up {plan.file}` to write it again",
         ) from error
     return facts_of(plan, agent, env, session_id=session_id, resume=resume, has_prompt=has_prompt)

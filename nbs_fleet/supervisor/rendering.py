@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from nbs_fleet import jsontext
 from nbs_fleet.hooks.files import programs
-from nbs_fleet.launch import registry, rundir, skills
+from nbs_fleet.launch import registry, skills
 from nbs_fleet.launch.layout import conf
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
@@ -41,7 +41,6 @@ def team_files(plan: Plan) -> dict[str, File]:
     return {
         **{path: File(_bytes(text), 0o700) for path, text in scripts.items()},
         paths.tmux_conf: File(_bytes(conf(plan.layout, plan.team, paths.bin))),
-        **{path: File(data) for path, data in rundir.signs(paths, plan.root).items()},
         paths.plan: File(msgspec.json.format(jsontext.encode(plan)), durable=True),
     }
 

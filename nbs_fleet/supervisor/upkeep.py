@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
 
 from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import processes
-from nbs_fleet.launch.files import stamp, write_atomic
+from nbs_fleet.launch import processes, rundir
+from nbs_fleet.launch.environment import read_values
+from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.locks import FileLock
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.watch import Watcher
-from nbs_fleet.plan.types import Plan
+from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.sidecar.sources import is_json
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.fleet import Life
@@ -25,6 +29,7 @@ from nbs_fleet.supervisor.panes import server_of
 from nbs_fleet.supervisor.rendering import File, agent_files, team_files
 from nbs_fleet.supervisor.story import Story
 
+Signature = tuple[int, int, int]
 SOON = 0.3
 """Seconds after a change until it is looked at: several come at once."""
 AGAIN = 2.0
@@ -58,18 +63,25 @@ class Upkeep:
         self._task: asyncio.Task[None] | None = None
         self._times: Counter[str] = Counter()
         self._watched: set[str] = set()
-        self._told: set[tuple[str, int]] = set()
+        self._looked: dict[str, Signature | None] = {}
         self._plan = plan
-        self._team: dict[str, File] = {}
+        self._names: frozenset[str] = frozenset()
+        self._signs: dict[str, File] = {}
+        self._known: dict[str, Known] = {}
 
     def open(self, plan: Plan) -> None:
         """Keep the files of this plan from now on."""
-        self._plan, self._team = plan, team_files(plan)
         paths = plan.paths
+        self._plan = plan
+        self._known.clear()
+        # Known by what it says itself: who made `.nbs`.
+        self._signs = {path: File(data) for path, data in rundir.signs(paths, plan.root).items()}
+        known = (*team_files(plan), *self._signs, paths.attention, paths.budget, paths.began, paths.socket, paths.tmux)
+        self._names = frozenset(os.path.basename(path) for path in known)
         folders = {paths.run, paths.bin, *(paths.agent(a.agent.handle).dir for a in plan.agents)}
         for folder in folders - self._watched:
             with suppress(FleetError):  # the limit of watches: the poll remains
-                self._watcher.add(folder, self._changed)
+                self._watcher.add(folder, partial(self._changed, folder))
                 self._watched.add(folder)
         self._later(SOON)
 
@@ -85,8 +97,10 @@ class Upkeep:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _changed(self, name: str) -> None:
-        if name not in _OWN_APPENDS:
+    def _changed(self, folder: str, name: str) -> None:
+        """Only what others wrote is worth a look at once; records change with each state, and are polled."""
+        paths = self._plan.paths
+        if not name or name in (self._names if folder in (paths.run, paths.bin) else _AGENTS_NAMES):
             self._later(SOON)
 
     def _later(self, seconds: float) -> None:
@@ -99,16 +113,30 @@ class Upkeep:
             self._task = asyncio.create_task(self._look(), name="upkeep")
 
     def _tell_damage(self) -> None:
-        """Say of a file that only its writer knows, and that its reader will take for none, that it is damaged."""
+        """Say of files that only their writers know that they are damaged: their readers take some for none."""
         paths = self._plan.paths
-        for path in (paths.began, paths.budget, *(paths.agent(handle).signal for handle in self._lives())):
-            if not is_json(path) and (seen := (path, stamp(path, "st_mtime_ns"))) not in self._told:
-                self._told.add(seen)
-                self._story.tell(moment().wall, "file damaged", file=os.path.relpath(path, paths.run))
+        agents = [paths.agent(handle) for handle in self._lives()]
+        for path in (paths.began, paths.budget, *(agent.signal for agent in agents)):
+            if self._is_new(path) and not is_json(path):
+                self._tell_damaged(path, why="it is no JSON")
+        for values in (agent.values for agent in agents):
+            if self._is_new(values) and (fault := _fault_of(values)):
+                self._tell_damaged(values, why=fault, do=f"nbs-fleet up {self._plan.file} writes it again")
+
+    def _is_new(self, path: str) -> bool:
+        """Whether the file was not looked at as it is now."""
+        now = signature(path)
+        before, self._looked[path] = self._looked.get(path), now
+        return before != now
+
+    def _tell_damaged(self, path: str, **more: str) -> None:
+        inside = path.startswith(self._plan.paths.run + "/")
+        name = os.path.relpath(path, self._plan.paths.run) if inside else os.path.basename(path)
+        self._story.tell(moment().wall, "file damaged", file=name, **more)
 
     async def _look(self) -> None:
         self._tell_damage()
-        wrong = differing(self._wanted())
+        wrong = self._differing()
         sockets = self._sockets()
         if not wrong and not sockets:
             return
@@ -119,25 +147,41 @@ class Upkeep:
             try:
                 await self._mend_sockets(sockets)
                 # Once more, as an `up` may have come and gone since.
-                self._mend(differing(self._wanted()))
+                self._mend(self._differing())
             finally:
                 self._lock.release()
         except (FleetError, OSError) as error:
             what = error.message if isinstance(error, FleetError) else str(error)
             self._story.tell(moment().wall, "not put right", error=what)
 
-    def _wanted(self) -> Iterator[tuple[str, File]]:
-        """Every file that can be put right now, with what it should hold."""
-        yield from self._team.items()
-        yield from self._more().items()
+    def _sources(self) -> Iterator[tuple[str, object, Callable[[], Mapping[str, File]]]]:
+        """What files there should be, by name: of what they are made, and how. Made anew only when needed."""
+        plan = self._plan
+        yield "team", plan, lambda: team_files(plan) | self._signs
+        more = dict(self._more())
+        yield "more", more, lambda: more
         for handle, life in self._lives().items():
             if life.flight or life.plan is None:
                 continue
-            paths = self._plan.paths.agent(handle)
-            yield paths.state, File(jsontext.encode(life.record))
+            paths, agent, record = plan.paths.agent(handle), life.plan, life.record
+            yield f"record {handle}", record, partial(_record_file, paths.state, record)
             if life.alive:
-                with suppress(FleetError):
-                    yield from agent_files(self._plan, life.plan, life.record).items()
+                of = (record.session_id, signature(paths.values))
+                yield f"agent {handle}", of, partial(agent_files, plan, agent, record)
+
+    def _differing(self) -> list[tuple[str, File]]:
+        """The files that are missing, or hold something else than they should."""
+        wrong: list[tuple[str, File]] = []
+        for name, of, make in self._sources():
+            known = self._known.get(name)
+            with suppress(FleetError):  # an agent whose values are gone
+                if known is None or not _same(known.of, of):
+                    made = {path: Sign(digest(file.data)) for path, file in make().items()}
+                    known = self._known[name] = Known(of, made)
+                spoiled = [path for path, sign in known.files.items() if not sign.fits(path)]
+                files = make() if spoiled else {}
+                wrong += [(path, files[path]) for path in spoiled if path in files]
+        return wrong
 
     def _mend(self, wrong: Iterable[tuple[str, File]]) -> None:
         for path, file in wrong:
@@ -165,13 +209,66 @@ class Upkeep:
             self._story.tell(moment().wall, "socket put right", file=os.path.basename(path))
 
 
-_OWN_APPENDS = frozenset({"story.jsonl", "supervisor.log", "waiting", "turn"})
-"""Names whose change alone is no reason to look."""
+_AGENTS_NAMES = frozenset({"signal.json", "settings.json", "hooks.json"})
 
 
-def differing(wanted: Iterable[tuple[str, File]]) -> list[tuple[str, File]]:
-    """Those files that are missing, or hold something else than they should."""
-    return [(path, file) for path, file in wanted if _content(path) != file.data]
+class Sign:
+    """What a file should hold, by its digest, and how it looked when it last did: it is read only when that changed."""
+
+    __slots__ = ("_digest", "_seen")
+
+    def __init__(self, wanted: bytes) -> None:
+        self._digest = wanted
+        self._seen: Signature | None = None
+
+    def fits(self, path: str) -> bool:
+        """Whether it holds what it should."""
+        now = signature(path)
+        if now is not None and now == self._seen:
+            return True
+        content = _content(path)
+        fits = content is not None and digest(content) == self._digest
+        self._seen = now if fits else None
+        return fits
+
+
+class Known(NamedTuple):
+    """Files by path, and of what they were made."""
+
+    of: object
+    files: dict[str, Sign]
+
+
+def signature(path: str) -> Signature | None:
+    """What changes with a file: inode, size, and the time of its last change (ns); None if there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def digest(data: bytes) -> bytes:
+    """Stands for the content of a file: that of many agents is not kept in memory twice."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _same(one: object, other: object) -> bool:
+    """Plans and records are the same only if they are one: comparing costs more than rendering."""
+    return one is other or (isinstance(one, tuple | dict) and one == other)
+
+
+def _record_file(path: str, record: AgentRecord) -> dict[str, File]:
+    return {path: File(jsontext.encode(record))}
+
+
+def _fault_of(values: str) -> str | None:
+    """Why an agent's environment can't be had; None if it can."""
+    try:
+        read_values(values)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def _content(path: str) -> bytes | None:

@@ -72,17 +72,20 @@ FILES: dict[str, str] = {
     "claimed mail": rf"{H}/claimed/[^/]+\.msg",
     "bell or probe": rf"{H}/(mail|claimed)/(tok|probe)",
     "hook event": rf"{H}/spool/[^/]+",
+    "mark of a pause": rf"{H}/paused",
     "note of typing": rf"{H}/typing",
     "skill": rf"{H}/skills/.+",
+    "values": r"(\.\./)+.*/[^/]+\.env",
     "supervisor.failed": r"supervisor\.failed(\.new)?",
 }
-"""Each kind of file by the pattern of its path below the run directory."""
+"""Each kind of file by the pattern of its path from the run directory; `values` lie in the runtime directory."""
 PASSING = {
     "mail",
     "claimed mail",
     "bell or probe",
     "hook event",
     "note of typing",
+    "mark of a pause",
     "supervisor.failed",
     "temporary file",
 }

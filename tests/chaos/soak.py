@@ -17,7 +17,7 @@ from tests.chaos.ground import TEAM, Ground, handles
 from tests.chaos.kinds import PASSING, REQUIRED, Kind
 from tests.chaos.schedule import Strike, schedule
 from tests.chaos.strikes import Striker
-from tests.chaos.traffic import Sent, Traffic
+from tests.chaos.traffic import Letters, Sent, Traffic
 from tests.e2e.delivery.arrivals import Requests
 
 RECOVERY = 150.0
@@ -52,12 +52,14 @@ class _Soak:
     def __init__(self, ground: Ground, seed: int, seconds: float, say: Callable[[str], None]) -> None:
         self.ground, self.seed, self.seconds, self.say = ground, seed, seconds, say
         self.traffic = Traffic(ground, seed)
+        self.letters = Letters(ground, seed)
         self.striker = Striker(ground, self.traffic)
         self.wrong: list[str] = []
         self.counts: Counter[str] = Counter()
         self.began = time.monotonic()
         self.recovered = 0.0
         self.looked = 0
+        self.sent: list[Sent] = []
 
     def play(self) -> Outcome:
         """All of it."""
@@ -80,12 +82,15 @@ class _Soak:
 
     def _faults(self) -> None:
         self.traffic.start()
+        self.letters.start()
         late: list[Strike] = []
         for one in schedule(self.seed, self.seconds):
             self._do(one, late)
         for one in late:
             self._do(one, [])
+        self.letters.stop()
         self.traffic.stop()
+        self.sent = [*self.traffic.accepted, *self.letters.accepted]
 
     def _do(self, one: Strike, late: list[Strike]) -> None:
         self.say(f"{time.monotonic() - self.began:6.1f} s  {one.kind} {f'{one.file} {one.way}' if one.file else ''}")
@@ -111,16 +116,18 @@ class _Soak:
     def _peace(self) -> None:
         """Wait until all is right, with a person who brings the team up once."""
         last = self.ground.up()
+        self.ground.command("resume", "--team", TEAM, *handles())
         if last.code not in (0, 5):
             self.wrong.append(f"in peace, up does not work: {last}")
         struck = self._struck()
-        eyes, sent = self.ground.world.eyes, self.traffic.accepted
+        eyes, sent = self.ground.world.eyes, self.sent
         self.recovered = self._await(
             lambda: verdict.unsettled(eyes, handles()) + verdict.undelivered(eyes, sent, struck)
         )
-        self.recovered += self._await(
-            lambda: verdict.unsaid(self.ground.run_dir, self.striker.damaged, verdict.told(self.ground))
-        )
+        self.recovered += self._await(lambda: verdict.unsaid(self.ground.run_dir, self.striker.damaged, self._told()))
+
+    def _told(self) -> str:
+        return verdict.told(self.ground, self.striker.damaged)
 
     def _struck(self) -> set[str]:
         """Messages whose own files were damaged."""
@@ -129,7 +136,7 @@ class _Soak:
 
     def _judge(self) -> None:
         eyes, run = self.ground.world.eyes, self.ground.run_dir
-        sent, striker, struck = self.traffic.accepted, self.striker, self._struck()
+        sent, striker, struck = self.sent, self.striker, self._struck()
         self._start_anew()
         for argv in (("doctor", "--json"), ("inbox", "list", "--team", TEAM), ("logs", "--team", TEAM)):
             self.ground.command(*argv)
@@ -137,6 +144,7 @@ class _Soak:
         self.wrong += verdict.arrivals(
             eyes, sent, times=times, deaths=striker.deaths, struck=struck, counts=self.counts
         )
+        self.wrong += verdict.struck_messages(eyes, sent, times, struck, self._told())
         self.wrong += verdict.posts(eyes, sent, self.counts)
         self.wrong += verdict.logged(run)
         self.wrong += verdict.crashes(self.ground.world.folders.state)
@@ -168,15 +176,16 @@ class _Soak:
     def _end(self) -> None:
         left = asyncio.run(self.ground.world.end())
         self.wrong += [f"left behind: {line}" for line in left]
+        self.wrong += [f"left behind: {path}" for path in Path(self.ground.run_dir).glob("*.sock")]
         self.wrong += verdict.commands(self.ground.said)
         self.wrong += [f"a file of a kind that nobody knows: {path}" for path in sorted(self.striker.unknown)]
 
     def _outcome(self) -> Outcome:
-        striker, traffic = self.striker, self.traffic
+        striker, refused = self.striker, self.traffic.refused + self.letters.refused
         never: list[str] = [kind for kind in Kind if not striker.done[kind]]
         never += [f"damage of: {file}" for file in REQUIRED if not striker.files[file]]
         self.wrong += [f"never injected: {what}" for what in never] if not self.wrong or striker.done else []
-        self.counts.update({"refused": traffic.refused, "questions": traffic.asked})
+        self.counts.update({"refused": refused, "questions": self.traffic.asked})
         how = "on a small disk of its own" if self.ground.mounted else "by a limit on the supervisor's writes only"
         return Outcome(
             seed=self.seed,
@@ -205,6 +214,3 @@ def arrived(home: Path) -> Counter[str]:
                 requests.take(str(body.get("session", "")), body)
         times.update(requests.times())
     return times
-
-
-__all__ = ["Outcome", "Sent", "soak"]

@@ -172,11 +172,10 @@ class Striker:
     # -- files
 
     def _files(self, kind: str) -> list[str]:
-        run = self._ground.run_dir
+        paths = self._ground.world.eyes.paths
         found: list[str] = []
-        for top, _, names in os.walk(run):
-            for name in names:
-                path = os.path.relpath(os.path.join(top, name), run)
+        for top, _, names in (*os.walk(paths.run), *os.walk(paths.runtime)):
+            for path in (os.path.relpath(os.path.join(top, name), paths.run) for name in names):
                 its = file_kind(path)
                 if its is None:
                     self.unknown.add(path)
@@ -195,18 +194,26 @@ class Striker:
         return False
 
     def _damage_message(self, one: Strike) -> bool:
-        """A message that waits: it is sent while nobody takes it on."""
-        supervisor = self._awaited(self._ground.supervisor)
-        if supervisor is None:
+        """A message that waits for a paused agent, and that its sidecar has seen."""
+        ground, handle = self._ground, handles()[one.number % len(handles())]
+        if ground.command("pause", "--team", TEAM, handle).code != 0:
             return False
-        with suppress(psutil.NoSuchProcess):
-            supervisor.suspend()
-            try:
-                sent = self._traffic.send("directive", handles()[one.number % len(handles())])
-                path = f"agents/{sent.to}/queue/{sent.id}.json" if sent else ""
-                return bool(path) and self._spoil(one, path)
-            finally:
-                supervisor.resume()
+        try:
+            sent = self._traffic.send("directive", handle)
+            if sent is None or not self._waits(handle):
+                return False
+            return self._spoil(one, f"agents/{sent.to}/queue/{sent.id}.json")
+        finally:
+            ground.command("resume", "--team", TEAM, handle)
+
+    def _waits(self, handle: str) -> bool:
+        """Whether the supervisor comes to know of a message for this agent."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            record = store.read_record(self._ground.world.eyes.paths, handle)
+            if record is not None and record.queued:
+                return True
+            time.sleep(LOOK)
         return False
 
     def _spoil(self, one: Strike, path: str) -> bool:

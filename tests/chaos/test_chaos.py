@@ -46,6 +46,7 @@ def test_longer_soaks_have_more_faults() -> None:
         ("agents/a1/mail/1795898933635029-d-mx0vut0q-dp31e.msg", "mail"),
         ("agents/a1/story.jsonl.2", "agent's story"),
         ("story.jsonl", "team's story"),
+        ("../../../../run/nbs-fleet/8098481b/a1.env", "values"),
         ("something.else", None),
     ],
 )

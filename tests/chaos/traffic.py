@@ -9,6 +9,9 @@ import time
 
 from msgspec import Struct
 
+from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.messages import Mailbox, new_id
+from nbs_fleet.model import Message, MessageKind
 from nbs_fleet.testing.world import Done
 from tests.chaos.ground import TEAM, Ground, handles
 
@@ -28,6 +31,7 @@ ASKED = (
     ("metrics", "--team", TEAM),
 )
 PAUSE = 0.02
+LETTERS_PAUSE = 0.25
 
 
 class Sent(Struct, frozen=True):
@@ -94,6 +98,36 @@ class Traffic(threading.Thread):
         sent = Sent(what, handle, token, at, identity(done) if what == "directive" else "")
         self.accepted.append(sent)
         return sent
+
+
+class Letters(threading.Thread):
+    """Puts directives into the agents' queues by the same code as `send`, without the cost of a command, until `stop`."""
+
+    def __init__(self, ground: Ground, seed: int) -> None:
+        super().__init__(name="letters", daemon=True)
+        self._paths = ground.world.eyes.paths
+        self._chance = random.Random(seed)
+        self._over = threading.Event()
+        self.accepted: list[Sent] = []
+        self.refused = 0
+
+    def run(self) -> None:
+        while not self._over.wait(LETTERS_PAUSE):
+            handle, token = self._chance.choice(handles()), f"tk{secrets.token_hex(6)}"
+            at, now = time.monotonic(), time.time()
+            text = self._chance.choice(TEXTS).format(token)
+            message = Message(new_id(MessageKind.DIRECTIVE, now, secrets.randbits(64)), handle, "person", text, now)
+            try:
+                Mailbox(self._paths.agent(handle)).accept(message)
+            except FleetError:
+                self.refused += 1
+            else:
+                self.accepted.append(Sent("directive", handle, token, at, message.id))
+
+    def stop(self) -> None:
+        """No more."""
+        self._over.set()
+        self.join()
 
 
 def identity(done: Done) -> str:

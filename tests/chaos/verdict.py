@@ -25,6 +25,8 @@ ANEW = {"launch.sh", "prompt"}
 MOOT = {"temporary file", "supervisor's lock", "up's lock", "note of typing", "bell or probe", "turn mark"}
 """Text that nothing depends on, beside a lock that the kernel holds, or marks that are made again when needed."""
 TOLD = ("story.jsonl", "supervisor.log", "supervisor.failed")
+MESSAGES = {"message", "mail", "claimed mail"}
+"""Judged by what became of them."""
 HISTORY = {"team's story", "agent's story", "supervisor's log", "capture", "message that ended"}
 """What people read back; nothing else depends on it, and what is gone of it is gone."""
 
@@ -97,6 +99,21 @@ def arrivals(
     return found
 
 
+def struck_messages(eyes: Eyes, sent: Sequence[Sent], times: Counter[str], struck: set[str], said: str) -> list[str]:
+    """Messages whose own files were damaged: they arrived all the same, or still wait to be seen, or it was told."""
+    found = []
+    for one in sent:
+        if one.id not in struck:
+            continue
+        there = Mailbox(eyes.paths.agent(one.to)).find(one.id)
+        outcome = there.outcome if isinstance(there, Delivered) else None
+        if outcome is Outcome.DELIVERED and not times[one.id]:
+            found.append(f"{one.id} to {one.to} was damaged, is called delivered ({there}), and never arrived")
+        elif there is None and not times[one.id] and f"{one.id}.json" not in said:
+            found.append(f"{one.id} to {one.to} was damaged, is gone, and nobody says so")
+    return found
+
+
 def posts(eyes: Eyes, sent: Sequence[Sent], counts: Counter[str]) -> list[str]:
     """Posts and events that are not where they were put, exactly once."""
     found = []
@@ -114,7 +131,7 @@ def posts(eyes: Eyes, sent: Sequence[Sent], counts: Counter[str]) -> list[str]:
 
 def _moot(one: Damaged) -> bool:
     """Whether nothing is to be put right: an agent's signal that is gone is one that it took back."""
-    return one.kind in HISTORY | ANEW | MOOT or (one.kind == "signal" and one.way is Way.DELETE)
+    return one.kind in HISTORY | ANEW | MOOT | MESSAGES or (one.kind == "signal" and one.way is Way.DELETE)
 
 
 def unsaid(run: str, damaged: Sequence[Damaged], said: str) -> list[str]:
@@ -134,9 +151,11 @@ def _named(one: Damaged, said: str) -> bool:
     return name in said or (identity is not None and identity[0] in said)
 
 
-def told(ground: Ground) -> str:
-    """All that the product told: its stories, its log, and what commands printed."""
-    texts = [done.out for done in ground.said]
+def told(ground: Ground, damaged: Sequence[Damaged]) -> str:
+    """All that the product told: its stories, its log, and what commands printed; also what was then damaged of it."""
+    # What `send` says was said before the damage.
+    texts = [done.out for done in ground.said if done.args[:1] != ("send",)]
+    texts += [one.before.decode("utf-8", "replace") for one in damaged if os.path.basename(one.path).startswith(TOLD)]
     for top, _, names in os.walk(ground.run_dir):
         paths = [os.path.join(top, name) for name in names if name.startswith(TOLD)]
         texts += [read(path).decode("utf-8", "replace") for path in paths]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,17 @@ def test_values_survive_the_file_whatever_they_hold(env: dict[str, str]) -> None
     assert read_values(path) == env
 
 
+@pytest.mark.parametrize(
+    "spoil", [lambda d: d[:-1], lambda d: d[:20], lambda d: b"", lambda d: d.replace(b"home", b"hole")]
+)
+def test_an_environment_that_was_changed_is_none(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "values.env"
+    write_values(str(path), {"HOME": "/home/ana", "A": "# 1"})
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(OSError, match="it is damaged"):
+        read_values(str(path))
+
+
 def test_a_shell_reads_the_values_as_they_are(tmp_path: Path) -> None:
     env = {
         "QUOTES": 'it\'s "$HOME" `id` \\',
@@ -137,7 +149,7 @@ def test_the_file_is_its_owners_alone_and_replaced_whole(tmp_path: Path) -> None
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert path.read_text() == "export B='2'\n"
+    assert path.read_bytes().startswith(b"export B='2'\n# ")
     assert [p.name for p in tmp_path.iterdir()] == ["values.env"]
 
 

@@ -166,6 +166,18 @@ def test_ending_what_is_not_there_does_nothing(box: Mailbox) -> None:
     assert box.archived(5) == ()
 
 
+def test_a_record_that_is_removed_before_its_message_ended_is_told_once(box: Mailbox) -> None:
+    for number in (1, 2, 3):
+        box.accept(message(number))
+    box.waiting()
+    os.unlink(os.path.join(box.paths.queue, "d-0-1.json"))
+    assert finish(box, "d-0-2")
+    assert where(box) == {"d-0-3": "queue"}
+    assert box.damaged() == ("queue/d-0-1.json",)
+    box.waiting()
+    assert box.damaged() == ()
+
+
 def test_damaged_records_are_told_once_and_harm_nothing(box: Mailbox) -> None:
     box.accept(message())
     queue = Path(box.paths.queue)

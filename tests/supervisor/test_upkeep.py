@@ -120,8 +120,9 @@ async def test_a_rendered_file_is_put_right_as_soon_as_it_changes(ground: Ground
 
 async def test_a_record_is_put_right_from_memory(ground: Ground) -> None:
     path = ground.paths.agent("ana").state
-    async with kept(ground):
+    async with kept(ground) as upkeep:
         os.unlink(path)
+        upkeep.look()
         await ground.until(path, msgspec.json.encode(RECORD))
     assert store.read_record(ground.paths, "ana") == RECORD
 
@@ -154,6 +155,7 @@ async def test_a_file_that_is_spoiled_again_and_again_is_left_alone_in_the_end(g
     async with kept(ground) as upkeep:
         for _ in range(TIMES):
             write_atomic(path, b"wrong")
+            upkeep.look()
             await ground.until(path, b"right")
         write_atomic(path, b"wrong")
         upkeep.look()
