@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nbs_fleet.errors import TeamFileError
+from nbs_fleet.plan.addresses import hidden
 from nbs_fleet.plan.layout import Place, place
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.prompts import find, variables
@@ -70,7 +71,7 @@ def build(
         chats=team.chats,
         bus=team.bus,
         standup=team.standup,
-        notifications=team.notifications,
+        notifications=hidden(team.notifications),
         budget=team.budget,
         pythia=team.pythia,
         versions=dict(sorted(versions.items())),
@@ -94,8 +95,8 @@ def digest(value: Any) -> str:
 
 
 def without_values(agent: Agent) -> Agent:
-    """The agent with its `env` names but no values: those travel in the 0600 file of values only."""
-    return replace(agent, env=dict.fromkeys(agent.env, ""))
+    """The agent with its `env` names but no values, and no addresses: those travel in 0600 files of values only."""
+    return replace(agent, env=dict.fromkeys(agent.env, ""), notifications=hidden(agent.notifications))
 
 
 def _prompt(team: Team, agent: Agent, prompts: Mapping[str, str], renderer: Renderer) -> str | PlanProblem | None:

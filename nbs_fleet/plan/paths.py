@@ -104,6 +104,11 @@ class RunPaths(Struct, frozen=True):
         return join(self.run, "skills", sha256(real_dir.encode("utf-8", "surrogateescape")).hexdigest()[:8])
 
     @property
+    def addresses(self) -> str:
+        """Where the team's webhooks are; like an agent's values, under a name that no agent can have."""
+        return join(self.runtime, "@webhooks.env")
+
+    @property
     def lock(self) -> str:
         return join(self.run, "supervisor.lock")
 

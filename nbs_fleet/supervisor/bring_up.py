@@ -22,6 +22,7 @@ from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import line, session_target
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
+from nbs_fleet.plan.addresses import addresses
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.plan.wrappers import FAILED
@@ -99,6 +100,8 @@ def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) ->
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):
             write_values(paths.agent(handle).values, prepared.environments[handle], prepared.hidden[handle])
+    if known := addresses(prepared.team):
+        write_values(paths.addresses, known)
     make_channels(plan)
     store.write_plan(paths, plan)
 

@@ -86,7 +86,7 @@ class Supervisor:
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
         server = panes.tmux.server_pid()
         self._spending = Spending(paths.budget, identify(server) if server else None, act=self._reached)
-        self.notifier = Notifier(panes.tmux, plan.team, tell=self._tell)
+        self.notifier = Notifier(panes.tmux, plan.team, tell=self._tell, addresses=paths.addresses)
         self.attention = Attention(
             paths,
             answer=self.sidecars.answer,

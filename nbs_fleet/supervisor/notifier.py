@@ -12,8 +12,10 @@ from typing import Any, assert_never
 from nbs_fleet import jsontext
 from nbs_fleet.attention.notifications import Call, Memory, Now, due
 from nbs_fleet.attention.queue import Item
+from nbs_fleet.launch.environment import read_values
 from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.tmux import Tmux
+from nbs_fleet.plan.addresses import PREFIX
 from nbs_fleet.sidecar import wording
 from nbs_fleet.spec.team import Notification
 
@@ -30,10 +32,13 @@ Told = Callable[..., None]
 
 
 class Notifier:
-    """Watches the queue for one team; `tell(what, **more)` writes into the team's story."""
+    """Watches the queue for one team; `tell(what, **more)` writes into the team's story.
 
-    def __init__(self, tmux: Tmux, team: str, *, tell: Told) -> None:
-        self._tmux, self._team, self._tell = tmux, team, tell
+    `addresses` is the file that holds where webhooks are, by name.
+    """
+
+    def __init__(self, tmux: Tmux, team: str, *, tell: Told, addresses: str = "") -> None:
+        self._tmux, self._team, self._tell, self._addresses = tmux, team, tell, addresses
         self._rules: Mapping[str, Sequence[Notification]] = {}
         self._items: tuple[Item, ...] = ()
         self._memory = Memory()
@@ -47,6 +52,16 @@ class Notifier:
         """Work by these rules from now on: each agent's own, and the team's under an empty handle."""
         self._rules = rules
         self.look(self._items)
+
+    def _address(self, rule: Notification) -> str:
+        """Where a webhook is: a plan has only its name."""
+        url = rule.url or ""
+        if not url.startswith(PREFIX):
+            return url
+        known = read_values(self._addresses).get(url)
+        if known is None:
+            raise ValueError("its address is not known any more; `nbs-fleet up` writes it down again")
+        return known
 
     def look(self, items: tuple[Item, ...]) -> None:
         """See to what waits now."""
@@ -112,7 +127,7 @@ class Notifier:
                 await run(list(call.rule.command or ()), jsontext.encode(self._as_json(call, title, text)))
             case "webhook":
                 body = jsontext.encode(self._as_json(call, title, text))
-                await asyncio.to_thread(post, call.rule.url or "", body)
+                await asyncio.to_thread(post, self._address(call.rule), body)
             case _:
                 assert_never(call.rule.via)
 

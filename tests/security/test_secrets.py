@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nbs_fleet.drivers.sim import Sim
 from nbs_fleet.launch.environment import MASK, read_secrets, read_values, write_values
+from nbs_fleet.plan.addresses import addresses
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.supervisor import store
@@ -95,6 +97,20 @@ def test_what_a_secret_variable_is_put_into_is_secret_too(team: Path) -> None:
     found = prepare(str(team), environ, check_versions=False)
     assert set(found.hidden["ana"]) >= {"DB", "AUTH"}
     assert "LOG" not in found.hidden["ana"]
+
+
+def test_a_plan_names_webhooks_and_values_and_holds_none(team: Path) -> None:
+    team.write_text(
+        f"{TEAM}  notifications: [{{on: [attention], via: webhook, url: 'https://own.example/${{HOOK_TOKEN}}'}}]\n"
+    )
+    environ = {**os.environ, "HOOK_TOKEN": HOOK, "XDG_STATE_HOME": str(team.parent / "state")}
+    found = prepare(str(team), environ, check_versions=False)
+    plan = msgspec.json.encode(found.plan).decode()
+    for secret in (HOOK, BY_FILE, "literal-of-the-file", "https://"):
+        assert secret not in plan
+    known = addresses(found.team)
+    assert sorted(known.values()) == [f"https://hooks.example/{HOOK}", f"https://own.example/{HOOK}"]
+    assert {rule.url for rules in found.plan.rules().values() for rule in rules} == set(known)
 
 
 @pytest.mark.parametrize("command", [("validate",), ("plan",), ("plan", "--json"), ("config",)])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nbs_fleet.attention.queue import Item, Need
+from nbs_fleet.launch.environment import write_values
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.spec.team import Notification
 from nbs_fleet.supervisor import notifier
@@ -127,17 +128,23 @@ def hook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     thread.join(10)
 
 
-async def test_a_webhook_gets_json_and_its_address_is_told_to_nobody(hook: tuple[str, list[dict[str, Any]]]) -> None:
+async def test_a_webhook_gets_json_and_its_address_is_told_to_nobody(
+    hook: tuple[str, list[dict[str, Any]]], tmp_path: Path
+) -> None:
     url, got = hook
     story = Story()
-    good = Notification(("attention",), "webhook", url=f"{url}/x?token=geheim")
+    write_values(str(tmp_path / "hooks"), {"HOOK_1": f"{url}/x?token=geheim"})
+    good = Notification(("attention",), "webhook", url="HOOK_1")
     broken = Notification(("attention",), "webhook", url=f"{url}/broken?token=geheim")
-    one = Notifier(Attended(), "crew", tell=story)
-    one.open({"": (good, broken)})
+    lost = Notification(("attention",), "webhook", url="HOOK_2")
+    one = Notifier(Attended(), "crew", tell=story, addresses=str(tmp_path / "hooks"))
+    one.open({"": (good, broken, lost)})
     one.look((item(),))
-    await eventually_async(lambda: len(story.told) == 2)
+    await eventually_async(lambda: len(story.told) == 3)
     assert [told["items"][0]["id"] for told in got] == ["a1"]
-    assert "answered 500" in story.of("notification failed")[0]["error"]
+    failed = " ".join(told["error"] for told in story.of("notification failed"))
+    assert "answered 500" in failed
+    assert "not known any more" in failed
     assert "geheim" not in repr(story.told)
     await one.close()
 
