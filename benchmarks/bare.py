@@ -177,6 +177,11 @@ class Noticed:
             os.close(fd)
 
 
+def settle(number: int) -> None:
+    """Let the loops see screens at rest, and meet them at another point of their second in each round."""
+    time.sleep(2.2 + number * 0.37 % 1.0)
+
+
 def typed(command: Sequence[str]) -> str:
     """A command as it is typed into a shell so that the shell becomes it."""
     return f"exec {shlex.join(command)}"

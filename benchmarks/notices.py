@@ -75,13 +75,16 @@ def events(team: Team, rounds: int) -> Times:
         with open(os.path.join(bus.folder, name), "rb") as file:
             return file.read(), os.path.join(team.root, BUS, name)
 
-    return _rounds(team, "WaitingSeen", prepare, rounds)
+    # As many as are pending are looked at: each round is to have one.
+    return _rounds(team, "WaitingSeen", prepare, rounds, undone=True)
 
 
-def _rounds(team: Team, kind: str, prepare: Callable[[int], tuple[bytes, str]], rounds: int) -> Times:
+def _rounds(
+    team: Team, kind: str, prepare: Callable[[int], tuple[bytes, str]], rounds: int, *, undone: bool = False
+) -> Times:
     """Put a file (its content and path are prepared) in its place by a rename, again and again.
 
-    Taken is the time from just before that until an event of this kind was decided on, and until inotify told of it.
+    `undone`: the file is removed again after each round. Taken is the time from just before that until an event of this kind was decided on, and until inotify told of it.
     """
     story = team.story("a-1")
     noticed: Noticed | None = None
@@ -98,6 +101,9 @@ def _rounds(team: Team, kind: str, prepare: Callable[[int], tuple[bytes, str]], 
             os.replace(beside, path)
             ours.append((story.wait_event(kind)["wall"] - at) * 1000)
             floor.append((noticed.after(at) - at) * 1000)
+            if undone:
+                os.unlink(path)
+                story.wait_event(kind)
             time.sleep(SETTLED)
     finally:
         if noticed is not None:
@@ -125,6 +131,7 @@ def of_loops(loops: Loops, rounds: int) -> list[float]:
     """Milliseconds until shell loops notice a chat line."""
     took = []
     for number in range(1, rounds + 1):
+        bare.settle(number)
         at = time.time()
         loops.chat.send("tester", "hello")
         took += [(told - at) * 1000 for told in loops.told("noticed", number)]
