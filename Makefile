@@ -10,7 +10,7 @@ help:
 	@echo 'make test      everything but the long tests; some ten minutes on two cores once the clients are installed'
 	@echo 'make test-all  the long tests too'
 	@echo 'make check     style, types, layers, sizes, fast tests, generated docs (what to run while working)'
-	@echo 'make bench     what it costs and how fast it is, beside shell loops, tmuxp and the bare machine; some six minutes'
+	@echo 'make bench     what it costs and how fast it is, beside shell loops, tmuxp and the bare machine; less than ten minutes'
 	@echo 'make clean     remove the virtual environment and caches of this checkout'
 
 setup:

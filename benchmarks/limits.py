@@ -14,13 +14,13 @@ LIMITS: dict[str, str] = {
     "CPU with": "A client without hooks or a state file is known by its screen alone: each second of redrawing costs a look "
     "at its pane. Clients with a state file are not looked at meanwhile.",
     "up of 50 stubs": "The command imports pydantic, typer, libtmux and msgspec and checks the file before anything starts "
-    "(0.3 s of CPU); then at most 16 agents may be starting at once, on purpose: fifty real clients at a time would keep "
+    "(0.4 s of CPU); then at most 16 agents may be starting at once, on purpose: fifty real clients at a time would keep "
     "each other from ever becoming ready. tmuxp and shells have no such bound, and do not look whether anything runs.",
     "up of 200 stubs": "As with 50: the imports, and at most 16 agents starting at once.",
     "up of 10 simulated": "The start of `up` itself and of the supervisor (0.5 s of CPU for both) is not hidden behind "
     "that few clients.",
     "up of": "At most 16 agents may be starting at once, and the supervisor's own start needs a core meanwhile.",
-    "supervisor killed": "A new Python process imports its modules for 0.2 s of CPU before it can look at anything; the "
+    "supervisor killed": "A new Python process imports its modules for 0.15 s of CPU before it can look at anything; the "
     "taking over itself, for 50 agents, takes 0.1 s.",
     "chat line -> acknowledged": "Nearly all of it is the client's own part: the simulator imitates how Claude Code waits "
     "until a file of its mail has settled, and runs its hooks, before it answers. A shell loop counts as soon as it has "

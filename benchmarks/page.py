@@ -10,7 +10,7 @@ from benchmarks.limits import limit_of
 from benchmarks.report import Part, Results
 
 INTRO = """\
-`make bench` measures what the goals below are about, on the machine it runs on, in some six minutes, and keeps the
+`make bench` measures what the goals below are about, on the machine it runs on, in less than ten minutes, and keeps the
 figures in `benchmarks/results/`. This page is made from the newest of them. `python -m benchmarks NAME...` runs single
 ones, `--list` says what there is, `--quick` only shows that all works.
 
