@@ -36,6 +36,8 @@ def performance(results: Results | None, abouts: dict[str, str]) -> tuple[str, .
         f"Measured on {results.at[:10]}: {results.machine.line}. "
         f"Of {said} figures with a goal {said - len(results.missed)} meet it."
     )
+    if results.machine.load > results.machine.cores:
+        told += " The machine had other things to do: all times are too long, and some misses are due to that."
     parts = [paragraph for part in results.parts for paragraph in _part(part, abouts)]
     return (INTRO, "## Figures", told, *parts, "## Missed goals, and what stops them", *_missed(results))
 

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from benchmarks import page, report
@@ -129,6 +130,14 @@ def test_the_page_says_each_missed_goal_and_its_limit(monkeypatch: pytest.Monkey
     assert "- **slow**: 9 ms, goal <= 5 ms; 3 x against floor, goal <= 2 x. Something stops it." in text
     assert "- **fast**" not in text
     assert "Of 2 figures with a goal 1 meet it." in text
+
+
+def test_figures_of_a_machine_that_was_busy_say_so() -> None:
+    quiet = results(FAST)
+    busy = replace(quiet, machine=replace(MACHINE, load=8.7))
+    said = "The machine had other things to do"
+    assert said in "\n".join(page.performance(busy, {"idle": ""}))
+    assert said not in "\n".join(page.performance(quiet, {"idle": ""}))
 
 
 def test_an_unknown_limit_is_called_one() -> None:
