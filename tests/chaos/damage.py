@@ -48,6 +48,8 @@ def damage(run: str, path: str, kind: str, way: Way, number: int) -> Damaged | N
                 _spoil(fd, before, way, random.Random(number))
             finally:
                 os.close(fd)
+            if os.lstat(whole).st_ino != found.st_ino:
+                return None
     except OSError:
         return None
     return Damaged(kind, path, way, before, found.st_ino)

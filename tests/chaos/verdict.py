@@ -22,8 +22,17 @@ SETTLED = ("idle",)
 NEEDY = ("failed", "blocked", "limited")
 ANEW = {"launch.sh", "prompt"}
 """Rendered anew for each start, which is tried."""
-MOOT = {"temporary file", "supervisor's lock", "up's lock", "note of typing", "bell or probe", "turn mark"}
-"""Text that nothing depends on, beside a lock that the kernel holds, or marks that are made again when needed."""
+MOOT = {
+    "temporary file",
+    "supervisor's lock",
+    "up's lock",
+    "note of typing",
+    "bell or probe",
+    "turn mark",
+    "hook event",
+}
+"""Text that nothing depends on, beside a lock that the kernel holds; marks that are made again when needed; and hook
+events, which are read once and at once: whether that was before the damage nobody can see from outside."""
 TOLD = ("story.jsonl", "supervisor.log", "supervisor.failed")
 MESSAGES = {"message", "mail", "claimed mail"}
 """Judged by what became of them."""
