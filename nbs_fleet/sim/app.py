@@ -296,9 +296,10 @@ class App:
             if taken is None:
                 return
             prompts = [taken]
-        self.turn = Turn(self.loop, self.session, self.view, self)
-        await self.turn.run(prompts)
-        if self.turn.ended == "unsent" and not self.queue.prompts:
+        turn = self.turn = Turn(self.loop, self.session, self.view, self)
+        await turn.run(prompts)
+        # Another one may have begun and ended by now.
+        if turn.ended == "unsent" and not self.queue.prompts:
             self.editor.set("\n".join(p.shown or p.text for p in prompts) + self.editor.text)
 
     def _next(self) -> None:
