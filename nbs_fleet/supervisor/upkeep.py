@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nbs_fleet import jsontext
 from nbs_fleet.errors import FleetError
-from nbs_fleet.launch import processes, rundir
+from nbs_fleet.launch import processes, registry, rundir
 from nbs_fleet.launch.environment import read_values
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.locks import FileLock
@@ -165,7 +165,8 @@ class Upkeep:
                 continue
             paths, agent, record = plan.paths.agent(handle), life.plan, life.record
             yield f"record {handle}", record, partial(_record_file, paths.state, record)
-            if life.alive:
+            # Other clients write into their settings themselves, or are given what depends on how the start began.
+            if life.alive and registry.of(agent.agent).capabilities.state_file:
                 of = (record.session_id, signature(paths.values))
                 yield f"agent {handle}", of, partial(agent_files, plan, agent, record)
 
