@@ -103,8 +103,7 @@ def refuse(loaded: Loaded, file: str) -> None:
     """Raise TeamFileError for what the agents' drivers have against their declarations."""
     found: list[str] = []
     for agent in loaded.team.agents:
-        where = loaded.origins.get(f"agents.{agent.handle}.driver")
-        place = where.where if where is not None else file
+        place = _declared(loaded, agent.handle, file)
         found += [f"{place}: agents.{agent.handle}: {text}" for text in registry.of(agent).objections(agent)]
     if found:
         raise TeamFileError(tuple(found))
@@ -127,14 +126,20 @@ def refuse_skills(plan: Plan, loaded: Loaded) -> None:
                 (os.path.realpath(one.agent.dir), skill.name), (one.agent.handle, skill.text)
             )
             if text != skill.text:
-                where = loaded.origins.get(f"agents.{one.agent.handle}.driver")
+                place = _declared(loaded, one.agent.handle, plan.file)
                 found.append(
-                    f"{where.where if where is not None else plan.file}: agents.{one.agent.handle}.skills: {skill.name} "
-                    f"differs from that of {handle}, and {one.agent.driver} finds skills only in the agent's `dir`, which "
+                    f"{place}: agents.{one.agent.handle}.skills: {skill.name} differs from that of {handle}, and "
+                    f"{one.agent.driver} finds skills only in the agent's `dir`, which "
                     "both share; give each a `dir` of its own, or write a skill that is the same for both"
                 )
     if found:
         raise TeamFileError(tuple(found))
+
+
+def _declared(loaded: Loaded, handle: str, file: str) -> str:
+    """Where an agent's driver is chosen, else the file."""
+    where = loaded.origins.get(f"agents.{handle}.driver")
+    return where.where if where is not None else file
 
 
 def expand_only(team: Team, only: tuple[str, ...] | None) -> frozenset[str] | None:
