@@ -99,7 +99,8 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case Signalled() | Settled() | Paused() | WaitingSeen():
             return _word(mind, event), ()
         case Flickered():
-            blind = mind.file is None or mind.report.state is AgentState.BLOCKED
+            # A look that is on its way may yet show a dialog or a draft of before this change.
+            blind = mind.file is None or mind.report.state is AgentState.BLOCKED or mind.looking
             return _look(mind, wanted=blind, also=() if mind.acknowledged else (ReadTranscript(),))
         case Pressed():
             return _look(replace(mind, pressing=False, fault=event.why), wanted=True)

@@ -279,6 +279,18 @@ def test_two_wishes_to_look_are_one_look_at_a_time() -> None:
     assert Look() in run.tell(ScreenSeen(IDLE))
 
 
+def test_what_changes_during_a_look_is_looked_at_though_the_state_file_says_idle() -> None:
+    draft = Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft="hm")
+    run = Run()
+    run.tell(file(IDLE), ScreenSeen(IDLE), Ticked(poll=True))
+    # The screen was taken with the draft, which its person deletes before the look arrives here.
+    run.tell(Flickered())
+    assert Look() in run.tell(ScreenSeen(draft))
+    run.tell(ScreenSeen(IDLE))
+    assert run.report.state == "idle"
+    assert Look() not in run.tell(Flickered())
+
+
 def test_a_look_that_failed_does_not_keep_others_from_looking() -> None:
     run = Run()
     run.tell(Ticked(poll=True), Faulted("Look: no pane"))
