@@ -38,11 +38,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=1, help="so many soaks, each with the next seed")
     parser.add_argument("--json", metavar="FILE", help="append each soak's outcome there, a line each")
+    parser.add_argument("--keep", metavar="FOLDER", default="", help="copy what is left of a soak that failed there")
     parser.add_argument("-v", "--verbose", action="store_true", help="say each fault as it comes")
     args = parser.parse_args(argv)
     outcomes: list[Outcome] = []
     for seed in range(args.seed, args.seed + args.repeat):
-        outcome = soak(seed, args.seconds, (lambda text: print(text, flush=True)) if args.verbose else lambda _: None)
+        say = (lambda text: print(text, flush=True)) if args.verbose else (lambda _: None)
+        outcome = soak(seed, args.seconds, say, keep=args.keep)
         outcomes.append(outcome)
         print(line(outcome), flush=True)
         for wrong in outcome.wrong:

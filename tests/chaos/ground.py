@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 
@@ -190,6 +193,14 @@ class Ground:
         """What a person does when the team is not up, or not whole."""
         return self.command("up", self.world.file, "--timeout", "60s")
 
+    def copy(self, target: Path) -> None:
+        """Copy the files of the world there, as they are, to be looked at; sockets and pipes are left out."""
+
+        def special(folder: str, names: list[str]) -> list[str]:
+            return [name for name in names if not _is_plain(os.lstat(os.path.join(folder, name)).st_mode)]
+
+        shutil.copytree(self.world.folders.base, target, symlinks=True, ignore=special, dirs_exist_ok=True)
+
     def close(self) -> None:
         """Remove the disk and the folders, and whatever still runs here after a soak that went wrong itself."""
         left = self.world.processes()
@@ -200,3 +211,7 @@ class Ground:
         if self.mounted:
             subprocess.run(["umount", self.world.folders.state], timeout=10, check=True)
         self.world.remove()
+
+
+def _is_plain(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)

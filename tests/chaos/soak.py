@@ -39,11 +39,14 @@ class Outcome(Struct, frozen=True):
     remarks: tuple[str, ...]
 
 
-def soak(seed: int, seconds: float, say: Callable[[str], None]) -> Outcome:
-    """Play one soak; nothing of it is left."""
+def soak(seed: int, seconds: float, say: Callable[[str], None], *, keep: str = "") -> Outcome:
+    """Play one soak; nothing of it is left, but a copy of its folders in `keep` if something was wrong."""
     ground = Ground()
     try:
-        return _Soak(ground, seed, seconds, say).play()
+        outcome = _Soak(ground, seed, seconds, say).play()
+        if keep and outcome.wrong:
+            ground.copy(Path(keep) / str(seed))
+        return outcome
     finally:
         ground.close()
 

@@ -94,18 +94,6 @@ def test_a_state_file_that_is_newer_than_the_screen_wins() -> None:
     assert run.report.state is AgentState.IDLE
 
 
-def test_a_look_that_began_before_the_state_file_changed_shows_no_dialog_of_now() -> None:
-    permission = Reading(AgentState.BLOCKED, blocked=BlockedKind.PERMISSION)
-    run = Run()
-    run.tell(file(permission), ScreenSeen(permission), Ticked(poll=True))
-    run.tell(file(IDLE), after=0.1)
-    # Drawn before the dialog was answered, and read after it.
-    assert Look() in run.tell(ScreenSeen(permission), after=0.1)
-    assert run.report.state == "idle"
-    run.tell(ScreenSeen(permission), after=0.1)
-    assert run.report.state == "blocked"
-
-
 MESSAGE = Message("d-1-x", "ana", "bo", "hello", 0.0)
 
 
@@ -269,32 +257,6 @@ def test_a_dialog_that_does_not_go_away_is_left_to_a_person() -> None:
     for _ in range(10):
         run.tell(ScreenSeen(TRUST, ("1",)), Pressed(ok=True), after=5.0)
     assert len([a for a in run.actions if isinstance(a, Press)]) == ANSWER_LIMIT
-
-
-def test_two_wishes_to_look_are_one_look_at_a_time() -> None:
-    run = Run()
-    first = run.tell(Ticked(poll=True))
-    assert first.count(Look()) == 1
-    assert Look() not in run.tell(Ticked(poll=True))
-    assert Look() in run.tell(ScreenSeen(IDLE))
-
-
-def test_what_changes_during_a_look_is_looked_at_though_the_state_file_says_idle() -> None:
-    draft = Reading(AgentState.BLOCKED, blocked=BlockedKind.DRAFT, draft="hm")
-    run = Run()
-    run.tell(file(IDLE), ScreenSeen(IDLE), Ticked(poll=True))
-    # The screen was taken with the draft, which its person deletes before the look arrives here.
-    run.tell(Flickered())
-    assert Look() in run.tell(ScreenSeen(draft))
-    run.tell(ScreenSeen(IDLE))
-    assert run.report.state == "idle"
-    assert Look() not in run.tell(Flickered())
-
-
-def test_a_look_that_failed_does_not_keep_others_from_looking() -> None:
-    run = Run()
-    run.tell(Ticked(poll=True), Faulted("Look: no pane"))
-    assert Look() in run.tell(Ticked(poll=True))
 
 
 def test_a_removed_state_file_leaves_the_screen_to_speak() -> None:
