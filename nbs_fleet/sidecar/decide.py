@@ -309,8 +309,9 @@ def _attention(mind: Mind) -> str | None:
         return mind.stuck.escalated
     if notices.stalled(mind.noticed, mind.waiting, mind.watching.notices):
         return "does not read what waits for it"
-    held = next((p for p in mind.post.parcels if p.held), None)
-    return f"message {held.message.id}: {held.note}" if held else None
+    held = [p for p in mind.post.parcels if p.held]
+    more = f" and {len(held) - 1} more" if held[1:] else ""
+    return f"message {held[0].message.id}{more}: {held[0].note}" if held else None
 
 
 def _rung(mind: Mind) -> str | None:

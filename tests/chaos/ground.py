@@ -123,10 +123,15 @@ class Ground:
     # -- processes
 
     def supervisor(self) -> psutil.Process | None:
-        """The supervisor, if one runs."""
+        """The supervisor, if one runs; also one whose lock was taken away."""
         found = holder(self.world.eyes.paths.lock)
         with suppress(psutil.Error):
-            return psutil.Process(found.pid) if found and found.pid else None
+            if found and found.pid:
+                return psutil.Process(found.pid)
+        for process in self.world.processes():
+            with suppress(psutil.Error):
+                if process.cmdline()[-2:] == ["nbs_fleet.supervisor", self.run_dir]:
+                    return process
         return None
 
     def server(self) -> psutil.Process | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from nbs_fleet.sidecar.delivery import UNUSED
 from tests.chaos import verdict
 from tests.chaos.ground import TEAM, Ground, handles
 from tests.chaos.kinds import PASSING, REQUIRED, Kind
@@ -124,10 +125,20 @@ class _Soak:
             self.wrong.append(f"in peace, up does not work: {last}")
         struck = self._struck()
         eyes, sent = self.ground.world.eyes, self.sent
-        self.recovered = self._await(
-            lambda: verdict.unsettled(eyes, handles()) + verdict.undelivered(eyes, sent, struck)
-        )
+
+        def left() -> list[str]:
+            self._answer()
+            return verdict.unsettled(eyes, handles()) + verdict.undelivered(eyes, sent, struck)
+
+        self.recovered = self._await(left)
         self.recovered += self._await(lambda: verdict.unsaid(self.ground.run_dir, self.striker.damaged, self._told()))
+
+    def _answer(self) -> None:
+        """What a person chooses where a damaged hook took a message and handed nothing over: the client starts anew."""
+        for item in self.ground.world.eyes.items():
+            if UNUSED in item.title:
+                self.counts["restarts by the person"] += 1
+                self.ground.command("answer", "--team", TEAM, item.id, "restart")
 
     def _told(self) -> str:
         return verdict.told(self.ground, self.striker.damaged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nbs_fleet.drivers.base import Capabilities, HookNews, Reading
 from nbs_fleet.model import AgentState, BlockedKind, Message, Source
 from nbs_fleet.sidecar.actions import HookSeen, Look, ScreenSeen, Ticked
+from nbs_fleet.sidecar.delivery import LIMBO_SECONDS, UNUSED, Counted
 from nbs_fleet.sidecar.mind import Mind, Watching
 from nbs_fleet.sidecar.parcels import Means, Parcel, Post, Proved
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, PROMPT_SECONDS, SCREEN_LAG, SUBMIT_SECONDS, WHOLE_LAG, weigh
@@ -129,3 +130,16 @@ def test_a_client_without_hooks_counts_as_busy_after_a_proof_until_its_screen_ha
     run = Run(can=Capabilities(hooks=True))
     run.tell(ScreenSeen(IDLE), Proved("d-1-x", "transcript"))
     assert run.report.state is AgentState.IDLE
+
+
+def test_what_a_client_took_and_never_used_is_said_with_the_number_of_messages() -> None:
+    run = Run(can=Capabilities(hooks=True))
+    run.tell(ScreenSeen(IDLE), hooked("SessionStart", IDLE, run.now))
+    assert run.report.state is AgentState.IDLE
+    taken = [(Message(f"d-{n}-x", "ana", "bo", "hello", float(n)), "claimed") for n in (1, 2, 3)]
+    run.tell(Counted((taken[0],)))  # type: ignore[arg-type]
+    run.wait(2 * LIMBO_SECONDS)
+    assert run.report.attention == f"message d-1-x: {UNUSED}"
+    run.tell(Counted(tuple(taken)))  # type: ignore[arg-type]
+    run.wait(2 * LIMBO_SECONDS)
+    assert run.report.attention == f"message d-1-x and 2 more: {UNUSED}"
