@@ -29,8 +29,11 @@ def deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
     What lies in a skill's folder beside its text is copied; links stay links. FleetError if that can't be done.
     """
     try:
-        shutil.rmtree(own, ignore_errors=True)
         os.makedirs(own, mode=0o700, exist_ok=True)
+        # To remove a folder takes file systems milliseconds, and most agents have no skills.
+        if os.listdir(own):
+            shutil.rmtree(own, ignore_errors=True)
+            os.makedirs(own, mode=0o700, exist_ok=True)
         for skill in skills if place is not None else ():
             target = os.path.dirname(text_path(place or own, skill))
             os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)

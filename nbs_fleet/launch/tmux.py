@@ -31,6 +31,7 @@ from nbs_fleet.model import ProcId
 if TYPE_CHECKING:
     import libtmux
 
+_LIST = ("list-panes", "-a", "-F", PANE_FORMAT)
 _NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
 _DRAIN = 0.05
 """Seconds that a server gets to read what a dead process has left in its terminal."""
@@ -139,9 +140,13 @@ class Tmux:
             raise TmuxError(f"tmux source-file: {err}")
         return _lines(out)
 
+    def source_and_look(self, lines: Sequence[str], timeout: float = 30.0) -> tuple[Pane, ...]:
+        """`source` and then `panes`, by one call; errors as `source`."""
+        return parse_panes(self.source((*lines, line(*_LIST)), timeout))
+
     def panes(self) -> tuple[Pane, ...]:
         """All panes of the server, in order of windows and places; empty if no server runs."""
-        out, err = self._call(self.argv("list-panes", "-a", "-F", PANE_FORMAT), ("list-panes",), None, 10.0)
+        out, err = self._call(self.argv(*_LIST), ("list-panes",), None, 10.0)
         if err is None:
             return parse_panes(_lines(out))
         if any(text in err for text in _NO_SERVER):

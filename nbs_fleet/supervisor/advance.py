@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from nbs_fleet.model import AgentState, Moment
+from nbs_fleet.model import AgentState, Moment, ProcId
 from nbs_fleet.plan.types import Desired
 from nbs_fleet.supervisor import lives as of
-from nbs_fleet.supervisor.fleet import Action, Fleet, Life, Start, StartOne, Stop
+from nbs_fleet.supervisor.fleet import Action, AwaitRest, Fleet, Life, Start, StartOne, Stop
 from nbs_fleet.supervisor.policy import within
 
 PARALLEL = 16
-"""Agents that may be starting at the same time."""
+"""Agents that may be starting at the same time and want a core for it: more would keep each other from getting ready."""
 PARALLEL_PACED = 2
+"""The same after a mass death, where to rest makes no room: whoever rests may be about to die again."""
 SLOT_SECONDS = 20.0
 """After so long a start that is not ready gives its place to the next."""
 
@@ -27,9 +28,12 @@ def advance(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[Action, ...]]:
     for life in list(fleet.lives.values()):
         fleet, more = _stops(fleet, life, now)
         actions.extend(more)
-    fleet, starts = _starts(fleet, now)
+    fleet, starts, crowded = _starts(fleet, now)
     if starts:
         actions.append(Start(starts))
+    if crowded and not fleet.looking and (clients := _rousing(fleet, now)):
+        actions.append(AwaitRest(clients))
+        fleet = replace(fleet, looking=True)
     return replace(fleet, wake_at=_wake(fleet, now)), tuple(actions)
 
 
@@ -54,20 +58,27 @@ def _stops(fleet: Fleet, life: Life, now: Moment) -> tuple[Fleet, tuple[Action, 
     return fleet, ()
 
 
-def _starts(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[StartOne, ...]]:
-    free = (PARALLEL_PACED if now.mono < fleet.pace_until else PARALLEL) - _starting(fleet, now)
+def _starts(fleet: Fleet, now: Moment) -> tuple[Fleet, tuple[StartOne, ...], bool]:
+    """The starts that are due and have room, and whether others are due that have none."""
+    free = (PARALLEL_PACED if _paced(fleet, now) else PARALLEL) - _starting(fleet, now)
     chosen: list[StartOne] = []
+    crowded = False
     for life in sorted(fleet.lives.values(), key=_order):
         if life.due is None or life.due > now.mono or life.flight or life.alive or life.plan is None:
             continue
         waits = waits_for(fleet, life)
         if waits or free <= 0:
+            crowded = crowded or not waits
             fleet = of.put(fleet, _waiting(life, now, f"waits for {', '.join(waits)}" if waits else "waits its turn"))
             continue
         free -= 1
         chosen.append(StartOne(life.record.handle, life.fresh, life.cause))
         fleet = of.put(fleet, _begun(life, now))
-    return fleet, tuple(chosen)
+    return fleet, tuple(chosen), crowded
+
+
+def _paced(fleet: Fleet, now: Moment) -> bool:
+    return now.mono < fleet.pace_until
 
 
 def _order(life: Life) -> tuple[int, str]:
@@ -75,7 +86,16 @@ def _order(life: Life) -> tuple[int, str]:
 
 
 def _starting(fleet: Fleet, now: Moment) -> int:
-    return sum(1 for life in fleet.lives.values() if _holds_slot(life, now))
+    paced = _paced(fleet, now)
+    return sum(1 for life in fleet.lives.values() if _holds_slot(life, now) and (paced or not life.rested))
+
+
+def _rousing(fleet: Fleet, now: Moment) -> dict[str, ProcId]:
+    """The clients whose rest would make room."""
+    if _paced(fleet, now):
+        return {}
+    lives = (life for life in fleet.lives.values() if life.alive and not life.rested and _holds_slot(life, now))
+    return {life.record.handle: life.record.proc for life in lives if life.record.proc is not None}
 
 
 def _holds_slot(life: Life, now: Moment) -> bool:
@@ -105,7 +125,7 @@ def _begun(life: Life, now: Moment) -> Life:
     record = of.settle(
         life.record, AgentState.STARTING, now, starts=(*kept, now.mono), boot=now.boot, desired=Desired.UP, pending=None
     )
-    return replace(life, record=record, flight="starting", started=now.mono, due=None)
+    return replace(life, record=record, flight="starting", started=now.mono, due=None, rested=False)
 
 
 def _wake(fleet: Fleet, now: Moment) -> float | None:

@@ -7,7 +7,6 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import tenacity
 from msgspec.structs import replace
 
 from nbs_fleet import __version__
@@ -29,10 +28,12 @@ from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
-from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Loaded, Save, Start
+from nbs_fleet.supervisor.fleet import AwaitRest, Event, Fleet, LaunchedAll, Loaded, Save, Start
+from nbs_fleet.supervisor.launches import PAUSES, rested
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.rendering import team_files
 from nbs_fleet.supervisor.starter import Starter
+from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
 from nbs_fleet.supervisor.telling import tell
 
@@ -153,18 +154,31 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
     """The first starts, by the very policy that the supervisor goes on with; the caller holds the lock."""
     fleet = Fleet()
     starter = Starter(plan, tmux)
+    stories: dict[str, Story] = {}
     events: deque[Event] = deque((*first_events(plan, tmux), Loaded(plan, only=only, now=now, up=True)))
     while events:
         instant = moment()
         before = fleet.lives
         fleet, actions = decide(fleet, events.popleft(), instant)
+        starts = [one for action in actions if isinstance(action, Start) for one in action.starts]
+        starting = {one.handle for one in starts}
+        changed = [action.record for action in actions if isinstance(action, Save) and not action.gone]
+        for record in changed:
+            if record.handle in starting:
+                # The start writes it, with the session that it chooses.
+                store.make_folders(plan.paths, record.handle)
+            else:
+                store.write_record(plan.paths, record)
+            if record.handle not in stories:
+                stories[record.handle] = store.story(plan.paths, record.handle)
+            old = before.get(record.handle)
+            tell(stories[record.handle], old.record if old else None, record, instant)
+        if starts:
+            events.append(LaunchedAll(starter.start(tuple(starts), {record.handle: record for record in changed})))
         for action in actions:
-            if isinstance(action, Save) and not action.gone:
-                store.write_record(plan.paths, action.record)
-                old = before.get(action.record.handle)
-                tell(store.story(plan.paths, action.record.handle), old.record if old else None, action.record, instant)
-            elif isinstance(action, Start):
-                events.append(LaunchedAll(starter.start(action.starts)))
+            if isinstance(action, AwaitRest) and (found := rested(action, PAUSES[:1])).clients:
+                # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
+                events.append(found)
 
 
 def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: bool) -> None:
@@ -178,6 +192,9 @@ def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: b
 
 def reach(paths: RunPaths, seconds: float = SOCKET_SECONDS) -> Connection:
     """A connection to the supervisor, which may just be starting."""
+    # It takes asyncio; by now the agents of an `up` are starting, and need not wait for that.
+    import tenacity  # noqa: PLC0415
+
     waiting = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(OSError),
         wait=tenacity.wait_exponential(multiplier=0.01, max=0.1),

@@ -30,6 +30,7 @@ from nbs_fleet.supervisor.fleet import (
     Loaded,
     Metered,
     Reported,
+    Rested,
     Save,
     Stop,
     Ticked,
@@ -81,6 +82,8 @@ def _take(fleet: Fleet, event: Event, now: Moment) -> tuple[Fleet, tuple[Action,
             return _asked(fleet, event, now)
         case Broke():
             return _broke(fleet, event), ()
+        case Rested():
+            return _rested(fleet, event), ()
         case Ticked():
             return fleet, ()
         case _:
@@ -323,6 +326,15 @@ def _asked_one(life: Life, event: Asked, now: Moment) -> tuple[Life, tuple[Actio
         life = replace(life, record=record, flight="stopping", after="start", fresh=event.fresh)
         return life, (Stop(handle, "restart was asked for"),)
     return replace(_wanted(life, now), fresh=event.fresh), ()
+
+
+def _rested(fleet: Fleet, event: Rested) -> Fleet:
+    fleet = replace(fleet, looking=False)
+    for handle, proc in event.clients.items():
+        life = fleet.lives.get(handle)
+        if life is not None and life.alive and life.record.proc == proc:
+            fleet = of.put(fleet, replace(life, rested=True))
+    return fleet
 
 
 def _broke(fleet: Fleet, event: Broke) -> Fleet:

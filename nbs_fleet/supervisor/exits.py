@@ -8,6 +8,8 @@ from nbs_fleet.drivers.base import Driver
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import Exit, ExitKind, ProcId
 
+HISTORY = 200
+"""Lines of scrollback that are kept with a capture."""
 LAST_LINES = 20
 _TMUX_REMARK = re.compile(r"^Pane is dead( \(.*\))?$")
 """What tmux itself writes into a dead pane."""

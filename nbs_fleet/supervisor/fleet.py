@@ -29,6 +29,8 @@ class Life(Struct, frozen=True):
     """Monotonic second of the last start, for the bound on parallel starts."""
     pending_now: bool = False
     """The restart that `record.pending` asks for need not wait for idle."""
+    rested: bool = False
+    """Since its start its client was seen to take nothing of a core: it keeps no other from starting."""
 
 
 class Fleet(Struct, frozen=True):
@@ -44,6 +46,8 @@ class Fleet(Struct, frozen=True):
     """The next monotonic second at which something becomes due by itself."""
     yielding: bool = False
     """Someone else is about to own the panes: nothing is started or stopped any more."""
+    looking: bool = False
+    """It is being seen which of the clients that start rest."""
 
 
 class Loaded(Struct, frozen=True, tag=True):
@@ -139,11 +143,31 @@ class Broke(Struct, frozen=True, tag=True):
     handle: str | None = None
 
 
+class Rested(Struct, frozen=True, tag=True):
+    """Which of the clients that were starting took nothing of a core for a moment, by handle; maybe none."""
+
+    clients: dict[str, ProcId]
+
+
 class Ticked(Struct, frozen=True, tag=True):
     """A time that was waited for has come."""
 
 
-Event = Loaded | Found | Launched | LaunchedAll | Died | Ended | Reported | Metered | Filled | Asked | Broke | Ticked
+Event = (
+    Loaded
+    | Found
+    | Launched
+    | LaunchedAll
+    | Died
+    | Ended
+    | Reported
+    | Metered
+    | Filled
+    | Asked
+    | Broke
+    | Rested
+    | Ticked
+)
 
 
 class StartOne(Struct, frozen=True):
@@ -186,13 +210,19 @@ class Watch(Struct, frozen=True, tag=True):
     died: bool = False
 
 
+class AwaitRest(Struct, frozen=True, tag=True):
+    """See which of these clients (by handle) rest: others wait for their places."""
+
+    clients: dict[str, ProcId]
+
+
 class Alarm(Struct, frozen=True, tag=True):
     """Several agents died at once: say it, once."""
 
     text: str
 
 
-Action = Start | Stop | Save | Watch | Alarm
+Action = Start | Stop | Save | Watch | AwaitRest | Alarm
 
 STOPPED_STATES = (AgentState.STOPPED, AgentState.FAILED)
 

@@ -31,6 +31,7 @@ from nbs_fleet.supervisor.fleet import (
     Action,
     Alarm,
     Asked,
+    AwaitRest,
     Broke,
     Died,
     Ended,
@@ -51,7 +52,7 @@ from nbs_fleet.supervisor.fleet import (
 )
 from nbs_fleet.supervisor.handovers import Handovers
 from nbs_fleet.supervisor.hosting import Sidecars
-from nbs_fleet.supervisor.launches import Launches
+from nbs_fleet.supervisor.launches import Launches, rested
 from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
@@ -236,6 +237,8 @@ class Supervisor:
                 self._save(action)
             case Watch():
                 self._watch(action)
+            case AwaitRest():
+                return await asyncio.to_thread(rested, action)
             case Alarm():
                 self.story(None).tell(moment().wall, "alarm", text=action.text)
             case _:
@@ -271,7 +274,7 @@ class Supervisor:
             return
         self.story(action.handle).hide(store.secrets(self.paths, (action.handle,)))
         self.story(None).hide(store.secrets(self.paths, self.loop.state.lives))
-        self._deaths.add(proc, lambda gone: self._dead(action.handle, gone))
+        self._deaths.add(proc, lambda gone: self._spawn(self._bury(action.handle, gone)))
         self.desk.begin(action.handle, client=proc.pid, fresh=action.died, session=life.record.session_id or "")
         agent = life.plan or self.plan.find(action.handle)
         if agent is not None:
@@ -291,9 +294,6 @@ class Supervisor:
         known = life.record
         if found is not None and (known.tokens.get(found.session), known.context) != (found.spent, found.context):
             self.loop.post(found)
-
-    def _dead(self, handle: str, proc: ProcId) -> None:
-        self._spawn(self._bury(handle, proc))
 
     async def _bury(self, handle: str, proc: ProcId) -> None:
         life = self.loop.state.lives.get(handle)
@@ -320,7 +320,7 @@ class Supervisor:
         return broken(action, what)
 
     def _record(self, before: Fleet, after: Fleet, event: Event, actions: Sequence[Action], now: Moment) -> None:
-        doing = [a for a in actions if not isinstance(a, Save)]
+        doing = [a for a in actions if not isinstance(a, Save | AwaitRest)]
         if doing or isinstance(event, (Loaded, Asked, Broke)):
             said = {"plan": "see plan.json"} if isinstance(event, Loaded) else event
             self.story(None).tell(

@@ -7,9 +7,9 @@ import json
 import os
 import secrets
 import time
+from collections.abc import Mapping
 
 import msgspec
-import tenacity
 
 from nbs_fleet.drivers.base import Driver, Facts
 from nbs_fleet.errors import FleetError
@@ -49,8 +49,13 @@ class Starter:
     def __init__(self, plan: Plan, tmux: Tmux) -> None:
         self.plan, self.tmux = plan, tmux
 
-    def start(self, starts: tuple[StartOne, ...]) -> tuple[Launched, ...]:
-        """Start all of them; each comes to a process or to the reason why not."""
+    def start(
+        self, starts: tuple[StartOne, ...], records: Mapping[str, AgentRecord] | None = None
+    ) -> tuple[Launched, ...]:
+        """Start all of them; each comes to a process or to the reason why not.
+
+        `records`, where they are given, are newer than those on disk.
+        """
         ready: list[Ready] = []
         results: list[Launched] = []
         for one in starts:
@@ -59,18 +64,18 @@ class Starter:
                 results.append(_failed(one.handle, "it left the team file"))
                 continue
             try:
-                ready.append(self._prepare(agent, one))
+                record = (records or {}).get(one.handle) or store.read_record(self.plan.paths, one.handle)
+                ready.append(self._prepare(agent, one, record or AgentRecord(one.handle)))
             except FleetError as error:
                 results.append(_failed(one.handle, error.message, error.hint))
         if ready:
             results.extend(self._open(ready))
         return tuple(results)
 
-    def _prepare(self, agent: AgentPlan, one: StartOne) -> Ready:
+    def _prepare(self, agent: AgentPlan, one: StartOne, record: AgentRecord) -> Ready:
         """Choose the session and write every file of this start."""
         paths = self.plan.paths
         handle = agent.agent.handle
-        record = store.read_record(paths, handle) or AgentRecord(handle)
         driver = registry.of(agent.agent)
         facts = choose_session(driver, self.plan, agent, record, fresh=one.fresh)
         message = f"[nbs-fleet] You were restarted ({one.cause}). Go on with what you were doing." if one.cause else ""
@@ -143,8 +148,8 @@ class Starter:
         handles = {want.handle for want in wanted}
         # Their clients are known to be gone; a child that keeps the terminal open does not make a pane alive.
         before = tuple(msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in self.tmux.panes())
-        self.tmux.source(start_lines(self.plan.team, wanted, before, self.plan.layout))
-        after = {pane.handle: pane for pane in self.tmux.panes() if pane.handle}
+        there = self.tmux.source_and_look(start_lines(self.plan.team, wanted, before, self.plan.layout))
+        after = {pane.handle: pane for pane in there if pane.handle}
         return [self._result(r, after.get(r.plan.agent.handle)) for r in ready]
 
     def _result(self, ready: Ready, pane: Pane | None) -> Launched:
@@ -198,6 +203,8 @@ def refresh_files(plan: Plan, agent: AgentPlan, record: AgentRecord) -> None:
 
 def settled_pane(tmux: Tmux, pane_id: str) -> Pane | None:
     """The pane once tmux has its exit status (nudged: Debian's 3.3a loses it), or as it is after a second."""
+    # It takes asyncio, which an `up` whose agents live need not wait for.
+    import tenacity  # noqa: PLC0415
 
     def look() -> Pane | None:
         found = next((p for p in tmux.panes() if p.id == pane_id), None)

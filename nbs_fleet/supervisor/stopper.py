@@ -11,13 +11,11 @@ from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import Exit, ExitKind, ProcId
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.exits import read_end, without_pane
+from nbs_fleet.supervisor.exits import HISTORY, read_end, without_pane
 from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.panes import Panes
 
 STOP_SECONDS = 10.0
-HISTORY = 200
-"""Lines of scrollback that are kept with a capture."""
 
 
 async def stop(

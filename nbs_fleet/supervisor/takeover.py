@@ -12,10 +12,9 @@ from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import AgentState, Exit, ProcId
 from nbs_fleet.plan.types import AgentRecord, Desired, Plan
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.exits import read_end, without_pane
+from nbs_fleet.supervisor.exits import HISTORY, read_end, without_pane
 from nbs_fleet.supervisor.fleet import STOPPED_STATES, Died, Event, Found, Loaded
 from nbs_fleet.supervisor.starter import settled_pane
-from nbs_fleet.supervisor.stopper import HISTORY
 from nbs_fleet.supervisor.story import recall
 
 

@@ -37,8 +37,8 @@ def wants(folder: Path, handles: Sequence[str], window: str | None = None, text:
 
 def bring_up(tmux: Any, wanted: Sequence[PaneWanted], layout: Layout | None = None) -> dict[str, Pane]:
     """Start panes as `up` does; our panes by handle."""
-    tmux.source(start_lines("team", wanted, tmux.panes(), layout or Layout()))
-    return {pane.handle: pane for pane in tmux.panes() if pane.handle}
+    found = tmux.source_and_look(start_lines("team", wanted, tmux.panes(), layout or Layout()))
+    return {pane.handle: pane for pane in found if pane.handle}
 
 
 def settled(tmux: Any, pane: str) -> Pane | None:
@@ -162,6 +162,15 @@ class TmuxSuite:
         with pytest.raises(TmuxError, match="source-file"):
             tmux.source(["rename-window -t %99 x", *lines])
         assert [pane.handle for pane in tmux.panes()] == ["", "ana"]
+
+    def test_what_is_seen_together_with_a_change_is_what_is_seen_after_it(self, tmux: Any, tmp_path: Path) -> None:
+        start(tmux)
+        lines = start_lines("team", wants(tmp_path, ["ana", "bo"]), tmux.panes(), Layout())
+        identities = [(pane.id, pane.handle, pane.pid) for pane in tmux.source_and_look(lines)]
+        assert [handle for _, handle, _ in identities] == ["", "ana", "bo"]
+        assert identities == [(pane.id, pane.handle, pane.pid) for pane in tmux.panes()]
+        with pytest.raises(TmuxError, match="source-file"):
+            tmux.source_and_look(["rename-window -t %99 x"])
 
     def test_a_killed_server_is_gone_and_may_be_started_at_once(self, tmux: Any, tmp_path: Path) -> None:
         start(tmux)

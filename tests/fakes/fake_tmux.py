@@ -91,6 +91,10 @@ class FakeTmux:
             raise TmuxError(f"tmux source-file: {failed[0]}")
         return out
 
+    def source_and_look(self, lines: Sequence[str], timeout: float = 30.0) -> tuple[Pane, ...]:
+        self.source(lines, timeout)
+        return self.panes()
+
     def run(self, *args: str, input: str | None = None, timeout: float = 10.0) -> str:  # noqa: A002 -- as Tmux
         self._alive(args[0])
         try:

@@ -136,6 +136,9 @@ class Boss:
                 self._stop(action)
             case of.Watch():
                 self._watch(action)
+            case of.AwaitRest():
+                resting = {handle: proc for handle, proc in action.clients.items() if self.world.odds(0.3)}
+                self.soon(self.world.chance(0.02, 0.3), self.post, of.Rested(resting))
             case of.Alarm():
                 self.world.laws.count("alarm of a mass death")
 
