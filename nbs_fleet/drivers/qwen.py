@@ -37,7 +37,8 @@ DIALECT = Dialect(
     unit="ms",
     tools={"exit_plan_mode": "plan", "ask_user_question": "question"},
 )
-"""Claude Code's words (0.15.10, measured). A context before a tool call is dropped, one after it arrives."""
+"""Claude Code's words (0.15.10, measured). A context before a tool call is dropped, one after it arrives; one beside the
+empty prompt that carries a tool's result reaches the model, not the transcript (the hook program adds none there)."""
 
 
 class Qwen(Plain):

@@ -222,9 +222,13 @@ def say(agent: Agent, shape: str, text: str = "") -> Json:
 
 
 def context(agent: Agent, event: str, payload: Json) -> tuple[Json, Json]:
-    """Hand over messages beside a tool or prompt, without a word on permissions. A subagent gets none."""
+    """Hand over messages beside a tool or prompt, without a word on permissions. A subagent gets none.
+
+    Nor does an empty prompt, a tool's result on its way to the model: Qwen Code tells the model what is added to that,
+    and its transcript does not have it (0.15.10, read), so that nothing would prove that the message arrived.
+    """
     shape = below(agent.shape("context"), event)
-    if not shape or payload.get("agent_id"):
+    if not shape or payload.get("agent_id") or (event == "UserPromptSubmit" and payload.get("prompt") == ""):
         return {}, {}
     room = agent.shapes.get("context_bytes")
     ids, texts = agent.take(room if isinstance(room, int) else CONTEXT_BYTES)

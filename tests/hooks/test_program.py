@@ -65,6 +65,13 @@ def test_a_subagent_gets_no_message(ana: Hooked) -> None:
     assert ana.claimed_ids() == []
 
 
+def test_a_message_is_not_put_beside_an_empty_prompt_where_no_transcript_would_show_it(ana: Hooked) -> None:
+    message_id = ana.put("inbox", "x")
+    assert ask(ana, "UserPromptSubmit", prompt="") == ({}, {})
+    assert ana.claimed_ids() == []
+    assert ask(ana, "UserPromptSubmit", prompt="go on")[1]["ids"] == [message_id]
+
+
 def test_a_message_too_long_for_a_context_waits_for_the_stop(ana: Hooked) -> None:
     short = ana.put("inbox", "s" * 9_000)
     long = ana.put("inbox", "ü" * 20_000)
