@@ -120,6 +120,8 @@ class AgentRecord(Struct, frozen=True):
     session_id: str | None = None
     sessions: tuple[str, ...] = ()
     """Session ids used before, newest last; a restart walks back to the last one with a turn."""
+    transcript_from: int = 0
+    """Bytes of the session's transcript when its client was started: what follows them is of this run."""
     fields: dict[str, str] = {}
     """AgentPlan.fields of the run that lives now."""
     starts: tuple[float, ...] = ()

@@ -35,10 +35,19 @@ class ScreenSeen(Struct, frozen=True, tag=True):
 
 
 class TranscriptSeen(Struct, frozen=True, tag=True):
-    """What the transcript says, and how long it is (bytes)."""
+    """What the transcript says, and how long it is (bytes).
+
+    `fresh`: prompts since this run of the client began, where the session is older than that; None: all of them are.
+    """
 
     turns: Turns
     size: int = 0
+    fresh: int | None = None
+
+    @property
+    def prompted(self) -> bool:
+        """Whether this run of the client has taken a prompt."""
+        return (self.turns.prompts if self.fresh is None else self.fresh) > 0
 
 
 class HookSeen(Struct, frozen=True, tag=True):

@@ -92,7 +92,7 @@ def _take(mind: Mind, event: Event, now: Moment) -> Step:
         case ScreenSeen():
             return _screen(mind, event, now)
         case TranscriptSeen():
-            seen = mind.acknowledged or event.turns.prompts > 0
+            seen = mind.acknowledged or event.prompted
             return replace(mind, turns=event.turns, turns_at=now.wall, acknowledged=seen, size=event.size), ()
         case HookSeen():
             return _hook(mind, event, now)

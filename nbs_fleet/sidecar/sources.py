@@ -83,14 +83,19 @@ class StateFiles:
         return None if stale else found
 
 
-def read_transcript(driver: Driver, path: str | None) -> TranscriptSeen:
-    """What head and tail of a transcript say, and its size."""
+def read_transcript(driver: Driver, path: str | None, since: int = 0) -> TranscriptSeen:
+    """What head and tail of a transcript say, and its size; `since`: its bytes when this run of the client began."""
     head, tail = edges(path)
-    size = 0
-    if path is not None:
-        with contextlib.suppress(OSError):
-            size = os.stat(path).st_size
-    return TranscriptSeen(driver.read_transcript(head, tail), size)
+    size = size_of(path)
+    fresh = driver.read_transcript(*edges(path, since)).prompts if 0 < since <= size else None
+    return TranscriptSeen(driver.read_transcript(head, tail), size, fresh)
+
+
+def size_of(path: str | None) -> int:
+    """Bytes of a file; 0 if it is not there."""
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_size if path is not None else 0
+    return 0
 
 
 def transcript_of(places: Places) -> str | None:
@@ -101,15 +106,19 @@ def transcript_of(places: Places) -> str | None:
     return max(found, key=lambda path: (os.path.getmtime(path) if os.path.exists(path) else 0.0, path), default=None)
 
 
-def edges(path: str | None) -> tuple[str, str]:
-    """Head and tail of a file as whole lines where possible; two empty strings if it is not there."""
+def edges(path: str | None, since: int = 0) -> tuple[str, str]:
+    """Head and tail of a file, or of what follows its first `since` bytes, as whole lines where possible.
+
+    Two empty strings if it is not there.
+    """
     if path is None:
         return "", ""
     try:
         with open(path, "rb") as file:
+            file.seek(since)
             head = file.read(EDGE_BYTES)
             size = os.fstat(file.fileno()).st_size
-            if size <= EDGE_BYTES:
+            if size - since <= EDGE_BYTES:
                 text = head.decode("utf-8", "replace")
                 return text, text
             file.seek(size - EDGE_BYTES)

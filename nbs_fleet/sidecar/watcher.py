@@ -81,7 +81,7 @@ class Run(msgspec.Struct, frozen=True):
     """What one sidecar is about: the client's process and pane, and what is known from before.
 
     `ready`: it was found ready before (a sidecar that takes over).
-    `earlier`: transcripts of the sessions before this one. `root`: the project, for control-pause.
+    `earlier`: transcripts of the sessions before this one. `transcript_from`: see AgentRecord. `root`: the project, for control-pause.
     """
 
     proc: ProcId
@@ -91,6 +91,7 @@ class Run(msgspec.Struct, frozen=True):
     ready: bool
     mind: Mind
     earlier: tuple[str, ...] = ()
+    transcript_from: int = 0
 
 
 class Sidecar:
@@ -224,7 +225,7 @@ class Sidecar:
         if mind.post.parcels:
             self._find_proofs()
         if not mind.acknowledged:
-            self._loop.post(read_transcript(self.driver, self._transcript))
+            self._loop.post(read_transcript(self.driver, self._transcript, self.about.transcript_from))
 
     def _find_proofs(self, *, again: bool = False) -> None:
         for message_id in self._post.proofs(again=again):
@@ -288,7 +289,7 @@ class Sidecar:
             case Look():
                 return await self._look()
             case ReadTranscript():
-                return read_transcript(self.driver, self._seek_transcript())
+                return read_transcript(self.driver, self._seek_transcript(), self.about.transcript_from)
             case Press():
                 return await self._press(action)
             case Report() | recovery.Restart():

@@ -162,6 +162,7 @@ def _launched(fleet: Fleet, event: Launched, now: Moment) -> tuple[Fleet, tuple[
         pane=event.pane,
         session_id=event.session_id,
         sessions=event.sessions,
+        transcript_from=event.transcript_from,
         fields=event.fields,
     )
     life = replace(life, record=record, alive=True, cause="", fresh=False, due=None)

@@ -79,6 +79,7 @@ class Launched(Struct, frozen=True, tag=True):
     """The digests of what was really started: the plan may have changed meanwhile."""
     resumed: bool = False
     prompted: bool = False
+    transcript_from: int = 0
     end: Exit | None = None
 
 

@@ -168,6 +168,7 @@ class Sidecars:
             ready=record.ready,
             mind=mind,
             earlier=earlier_transcripts(driver, facts, record.sessions),
+            transcript_from=record.transcript_from,
         )
         return Sidecar(
             driver,

@@ -25,6 +25,7 @@ from nbs_fleet.nbs import presence
 from nbs_fleet.plan.paths import AgentPaths
 from nbs_fleet.plan.script import launch_script
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
+from nbs_fleet.sidecar.sources import size_of, transcript_of
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.exits import read_end
 from nbs_fleet.supervisor.facts import choose_session, live_owner, with_message
@@ -41,6 +42,7 @@ class Ready(msgspec.Struct, frozen=True):
     plan: AgentPlan
     facts: Facts
     sessions: tuple[str, ...]
+    transcript_from: int
 
 
 class Starter:
@@ -93,9 +95,10 @@ class Starter:
         if record.session_id and record.session_id != facts.session_id:
             sessions = (*(s for s in sessions if s != record.session_id), record.session_id)[-20:]
         # Known before the client runs: whoever adopts it after a crash of ours knows its session.
-        intent = msgspec.structs.replace(record, session_id=facts.session_id, sessions=sessions)
+        size = size_of(transcript_of(driver.places(facts)))
+        intent = msgspec.structs.replace(record, session_id=facts.session_id, sessions=sessions, transcript_from=size)
         store.write_record(paths, intent)
-        return Ready(agent, facts, sessions)
+        return Ready(agent, facts, sessions, size)
 
     def _write(self, agent: AgentPlan, driver: Driver, facts: Facts, message: str) -> None:
         paths = self.plan.paths.agent(agent.agent.handle)
@@ -169,6 +172,7 @@ class Starter:
             fields=ready.plan.fields,
             resumed=ready.facts.resume,
             prompted=ready.facts.has_prompt,
+            transcript_from=ready.transcript_from,
         )
 
     def _end_of(self, ready: Ready, pane: Pane) -> Exit:
