@@ -13,7 +13,7 @@ from benchmarks.teams import BenchmarkError, Machinery
 
 SIZES = (10, 50, 200)
 WINDOW = 30.0
-"""Seconds of a window; each holds one slow poll."""
+"""Seconds of a window; each holds one slow poll, a tenth of a round: what rounds do is spread over their polls."""
 LOOP_WINDOW = 15.0
 REST = 8.0
 """Seconds that all are left alone first: what follows a start is no idleness."""
@@ -113,7 +113,7 @@ BENCHMARK = Benchmark(
     "idle",
     "Teams of stubs (a shell that shows an input and sleeps) are idle. CPU and wake-ups are those of the supervisor, the "
     f"tmux server and the control client, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
-    "each of which holds one slow poll. The shell loops (`benchmarks/sidecar.sh`, one per pane) run on a tmux server of "
+    "each of which holds one slow poll (of a round of ten, in which each quiet agent has its turn). The shell loops (`benchmarks/sidecar.sh`, one per pane) run on a tmux server of "
     "their own; their CPU is theirs, their children's and that server's. Memory is PSS.",
     figures,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 LIMITS: dict[str, str] = {
-    "idle CPU": "tmux looks at what is subscribed to of each pane once a second (a timer of the server's own, 1 s fixed), "
-    "and every 30 s each sidecar looks at everything anew, for file systems that tell nothing of changes. Both would have "
-    "to go for less: clients without a state file would then be seen late.",
+    "idle CPU": "tmux looks at what is subscribed to of each pane once a second (a timer of the server's own, 1 s fixed): a "
+    "bare server with 50 windows and nothing else took 0.000 % of a core, with one subscription to a constant of all panes "
+    "0.028 %, with what is needed of each pane 0.048 % (8 s each, on this kind of machine). Without it clients that have no "
+    "state file would be seen late. The rest is the slow poll: a look at a tenth of the agents each 30 s.",
     "wake-ups": "One a second is the tmux server's timer for subscriptions; the rest is the slow poll.",
     "memory (PSS)": "What Python takes for the imports alone stands beside it: asyncio 10 to 11 MB, with msgspec, psutil, "
     "tenacity, asyncinotify and the supervisor's own modules 17 MB. The rest is the agents' plans, minds and stories.",

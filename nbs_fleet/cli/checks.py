@@ -14,6 +14,7 @@ from msgspec import Struct
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch import registry, rundir, versions
 from nbs_fleet.launch.environment import agent_environment
+from nbs_fleet.launch.mounts import NETWORK, file_system
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.spec.team import Agent
 
@@ -22,7 +23,6 @@ WANTED_TMUX = (3, 3)
 _MEGABYTE = 1024 * 1024
 _SOCKET_LIMIT = 100
 _SAMPLE = "✳ 日本 é"
-_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "vboxsf", "fuse.sshfs", "prl_fs")
 LOGINS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "claude": (
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK"),
@@ -198,8 +198,8 @@ def notification(root: str) -> list[Check]:
                 found.append(Check("warn", "inotify", f"{name} is {number}: few teams fit", fix))
         if not found:
             found.append(Check("ok", "inotify", "limits are high enough"))
-    kind = _file_system(root)
-    if kind in _NETWORK:
+    kind = file_system(root)
+    if kind in NETWORK:
         says = f"{root} is on {kind}: changes made elsewhere are seen by a look each 30 s"
         found.append(Check("warn", "files", says, "keep the root on a local disk"))
     return found
@@ -211,18 +211,3 @@ def _number(path: str) -> int | None:
             return int(file.read())
     except (OSError, ValueError):
         return None
-
-
-def _file_system(path: str) -> str:
-    """The type of the file system that holds this real path; empty where that can't be told."""
-    best, kind = "", ""
-    try:
-        with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as file:
-            for line in file:
-                where, what = line.split()[1:3]
-                where = where.replace("\\040", " ")
-                if len(where) >= len(best) and (path == where or path.startswith(where.rstrip("/") + "/")):
-                    best, kind = where, what
-    except (OSError, ValueError):
-        return ""
-    return kind

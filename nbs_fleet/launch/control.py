@@ -118,15 +118,24 @@ class Control(asyncio.SubprocessProtocol):
         """The rows of a pane's screen, and up to `history` rows above it. Raises TmuxError if it is gone."""
         return trimmed(await self._one("capture-pane", "-p", "-t", check_pane(pane), "-S", str(-history)))
 
+    async def look(self, pane: str) -> tuple[Pane | None, tuple[str, ...]]:
+        """A pane (None if it is gone) and the rows of its screen, by one write. Raises TmuxError if it can't be read."""
+        target = check_pane(pane)
+        known, screen = await self.run(
+            line("display-message", "-p", "-t", target, PANE_FORMAT),
+            line("capture-pane", "-p", "-t", target, "-S", "0"),
+        )
+        if not screen.ok:
+            raise TmuxError(f"tmux capture-pane: {' '.join(screen.lines)}")
+        return _found(pane, known.lines if known.ok else ()), trimmed(screen.lines)
+
     async def panes(self) -> tuple[Pane, ...]:
         """All panes of the server."""
         return parse_panes(await self._one("list-panes", "-a", "-F", PANE_FORMAT))
 
     async def pane(self, pane: str) -> Pane | None:
         """One pane, at the same cost however many there are; None if it is gone."""
-        lines = await self._one("display-message", "-p", "-t", check_pane(pane), PANE_FORMAT)
-        # For a pane that is gone tmux answers with another one.
-        return next((found for found in parse_panes(lines) if found.id == pane), None)
+        return _found(pane, await self._one("display-message", "-p", "-t", check_pane(pane), PANE_FORMAT))
 
     async def subscribe(self, name: str, target: str, fmt: str) -> None:
         """Have `on_subscription` called when the format `fmt` changes; looked at once a second by the server.
@@ -308,3 +317,8 @@ class Control(asyncio.SubprocessProtocol):
         if self._transport is not None and self._transport.get_returncode() is None:
             with suppress(ProcessLookupError):
                 self._transport.kill()
+
+
+def _found(pane: str, lines: tuple[str, ...]) -> Pane | None:
+    """The pane that was asked for: for one that is gone tmux answers with another one."""
+    return next((found for found in parse_panes(lines) if found.id == pane), None)

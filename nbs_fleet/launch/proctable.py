@@ -126,8 +126,7 @@ class LinuxTable:
             return ()
 
     def boot_id(self) -> str:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        return _boot_id()
 
     def send(self, proc: ProcId, number: int) -> bool:
         fd = self._open(proc)
@@ -235,6 +234,13 @@ class PortableTable:
         except self._psutil.NoSuchProcess:
             return True
         return True
+
+
+@cache
+def _boot_id() -> str:
+    """Asked for with each decision, and the same as long as any process lives."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def _read(pid: int, name: str) -> bytes:

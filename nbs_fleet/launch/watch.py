@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.mounts import NETWORK, file_system
 
 if TYPE_CHECKING:
     from watchdog.observers.api import ObservedWatch
@@ -39,7 +40,8 @@ class Watcher:
 
     A callback gets the name of an entry that was created, moved, written or deleted, or "" when names may have
     been missed: the directory appeared, vanished, was replaced, or events were lost. Look at everything then.
-    Notification is silent on some network file systems: a slow poll has to stay. `portable` forces watchdog.
+    Notification is silent on some network file systems: a slow poll has to stay, which may be seldom where
+    `tells` says so. `portable` forces watchdog.
     """
 
     def __init__(self, *, portable: bool | None = None) -> None:
@@ -51,10 +53,18 @@ class Watcher:
         self._ways: Counter[str] = Counter()
         """How many of the directories that are asked for lie at or below a path."""
         self._untidy = False
+        self._silent = portable
+        self._devices: set[int] = set()
+        """The file systems of what is watched, as far as their kinds are known."""
         self._there: set[str] = set()
         """Directories among the asked-for that exist and are watched."""
         self._watched: set[str] = set()
         """All directories that are watched: those above, and parents of missing ones."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether each change is told, as far as one can know: local files, the system's own way, within its limits."""
+        return not self._silent
 
     def add(self, directory: str, callback: Callback) -> None:
         """Call `callback` for changes in `directory` (not below), which need not exist yet.
@@ -162,11 +172,20 @@ class Watcher:
         try:
             self._source.watch(path)
             self._watched.add(path)
+            self._judge(path)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE):
+                self._silent = True
                 raise _limit(path) from error
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                 raise FleetError(f"can't watch {path}: {error.strerror}") from error
+
+    def _judge(self, path: str) -> None:
+        """Whether changes made elsewhere are told there depends on the file system; each one is asked for once."""
+        device = os.stat(path).st_dev
+        if device not in self._devices:
+            self._devices.add(device)
+            self._silent = self._silent or file_system(os.path.realpath(path)) in NETWORK
 
 
 class _Watchdog:

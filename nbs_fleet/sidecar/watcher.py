@@ -163,8 +163,13 @@ class Sidecar:
             for directory, callback in self._watched:
                 self._watcher.remove(directory, callback)
 
+    @property
+    def mind(self) -> Mind:
+        """What is known by now."""
+        return self._loop.state
+
     def poll(self) -> None:
-        """The slow poll, for file systems that give no notice."""
+        """The slow poll, for what nobody gave notice of."""
         self._state_dir_changed("")
         self._spool_changed("")
         self._mail_changed("")

@@ -20,6 +20,7 @@ from nbs_fleet.model import AgentState, Moment, ProcId
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
+from nbs_fleet.sidecar.polling import POLL_SECONDS
 from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.sidecar.sources import forget_signal, set_paused, settle_signal
 from nbs_fleet.supervisor import store
@@ -66,8 +67,6 @@ from nbs_fleet.supervisor.upkeep import Upkeep
 
 WRITTEN_SECONDS = 1.0
 """After so long the last lines of a turn are in the client's file (Claude Code 2.1.197: 0.1 s, measured)."""
-POLL_SECONDS = 30.0
-"""The slow poll, for file systems that give no notice."""
 
 
 class Supervisor:

@@ -20,6 +20,7 @@ from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.mind import Mind, Watching, first_mind
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
+from nbs_fleet.sidecar.polling import is_due
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.replay import DECIDED, MIND, SEEN
 from nbs_fleet.sidecar.sources import transcript_of
@@ -48,6 +49,7 @@ class Sidecars:
         self._running: dict[str, Sidecar] = {}
         self._faults: dict[str, list[str]] = {}
         self._waiting: dict[str, Waiting] = {}
+        self._polls = 0
 
     def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool) -> None:
         """Watch the client that `record` describes; one that was watched before is let go.
@@ -78,9 +80,11 @@ class Sidecars:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def poll(self) -> None:
-        """The slow poll: each sidecar looks at everything again."""
-        for sidecar in self._running.values():
-            sidecar.poll()
+        """The slow poll: each sidecar whose turn it is looks at everything again."""
+        self._polls += 1
+        for handle, sidecar in self._running.items():
+            if is_due(sidecar.mind, handle, self._polls, told=self._watcher.tells):
+                sidecar.poll()
 
     def see(self, handle: str, waiting: Waiting) -> None:
         """Tell one sidecar what waits for its agent; one that begins later is told then."""

@@ -74,10 +74,20 @@ class Panes:
 
     async def look(self, pane: str) -> Screen:
         """The pane's screen and title; TmuxError if it is gone."""
-        found, rows = await asyncio.gather(self.find(pane), self.capture(pane))
+        found, rows = await self._look(pane)
         if found is None:
             raise TmuxError(f"tmux capture-pane: no pane {pane}")
         return Screen(rows, found.width, found.height, found.title)
+
+    async def _look(self, pane: str) -> tuple[Pane | None, tuple[str, ...]]:
+        control = self._live()
+        if control is not None:
+            try:
+                return await control.look(pane)
+            except TmuxError:
+                if control.alive:
+                    raise
+        return await asyncio.gather(self.find(pane), self.capture(pane))
 
     async def capture(self, pane: str, history: int = 0) -> tuple[str, ...]:
         """The rows of a pane's screen, with `history` rows above it."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import time
@@ -231,3 +232,34 @@ async def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     watcher.add(str(tmp_path), lambda _: None)
     watcher.close()
     assert os.listdir("/proc/self/fd") == before
+
+
+async def test_only_what_notifies_surely_is_said_to_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local, portable, remote = Watcher(portable=False), Watcher(portable=True), Watcher(portable=False)
+    try:
+        for watcher in (local, portable):
+            watcher.add(str(tmp_path), lambda _name: None)
+        assert (local.tells, portable.tells) == (True, False)
+        monkeypatch.setattr("nbs_fleet.launch.watch.file_system", lambda _path: "nfs4")
+        remote.add(str(tmp_path), lambda _name: None)
+        assert not remote.tells
+    finally:
+        for watcher in (local, portable, remote):
+            watcher.close()
+
+
+async def test_a_directory_beyond_the_limit_of_watches_is_not_said_to_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: inotify.Inotify, directory: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
+
+    watcher = Watcher(portable=False)
+    try:
+        assert watcher.tells
+        monkeypatch.setattr(inotify.Inotify, "watch", full)
+        with pytest.raises(FleetError, match="limit"):
+            watcher.add(str(tmp_path), lambda _name: None)
+        assert not watcher.tells
+    finally:
+        watcher.close()

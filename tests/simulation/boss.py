@@ -13,7 +13,7 @@ from nbs_fleet.attention.queue import Seen
 from nbs_fleet.errors import FleetError
 from nbs_fleet.model import AgentState, Exit, ExitKind, Moment, ProcId
 from nbs_fleet.plan.types import AgentPlan, AgentRecord, Desired
-from nbs_fleet.sidecar import recovery
+from nbs_fleet.sidecar import polling, recovery
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.supervisor import decide as deciding
 from nbs_fleet.supervisor import fleet as of
@@ -36,6 +36,7 @@ class Boss:
         self._life = 0
         self._wake_at: float | None = None
         self._wakes = 0
+        self._polls = 0
         self._heard: set[str] = set()
         self._looked = Moment(0.0, 0.0)
 
@@ -50,6 +51,7 @@ class Boss:
         self._heard = set()
         self.fleet = Fleet()
         self.stations = {}
+        self._polls = 0
         disk, now = self.world.disk, self.world.line.now()
         records = tuple(self._mended(r) for r in disk.records.values())
         alive = tuple(r.handle for r in records if self._living(r) is not None)
@@ -62,7 +64,7 @@ class Boss:
         self.post(of.Loaded(disk.plan, up=up))
         for death in deaths:
             self.post(death)
-        self.soon(30.0, self._poll)
+        self.soon(polling.POLL_SECONDS, self._poll)
 
     def _living(self, record: AgentRecord) -> Client | None:
         client = self.world.panes.get(record.handle)
@@ -118,11 +120,13 @@ class Boss:
             self.post(of.Ticked())
 
     def _poll(self) -> None:
-        for station in self.stations.values():
-            if station.missed:
+        self._polls += 1
+        for handle, station in self.stations.items():
+            # Only where something was missed: what needs a poll without that shows.
+            if station.missed and polling.is_due(station.mind, handle, self._polls, told=True):
                 station.poll()
         self._attend(None, Fleet())
-        self.soon(30.0, self._poll)
+        self.soon(polling.POLL_SECONDS, self._poll)
 
     # effects
 

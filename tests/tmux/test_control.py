@@ -343,3 +343,18 @@ async def test_a_flood_of_output_neither_reaches_nor_stops_anyone(server: Server
     os.kill(clients(server)[0], signal.SIGCONT)
     assert (await control.capture(pane))[0] == "y"
     assert len(control._buffer) < 100_000
+
+
+async def test_a_look_is_the_pane_and_its_screen(server: Server, control: Control) -> None:
+    panes = server.up(["ana", "bo"], "echo ready\nexec sleep 1000\n")
+    ana = panes["ana"].id
+    await eventually_async(lambda: "ready" in server.tmux.capture(ana))
+    pane, rows = await control.look(ana)
+    assert pane == await control.pane(ana)
+    assert pane is not None
+    assert pane.handle == "ana"
+    assert rows == await control.capture(ana)
+    server.tmux.kill_pane(ana)
+    with pytest.raises(TmuxError, match="capture-pane"):
+        await control.look(ana)
+    assert control.alive

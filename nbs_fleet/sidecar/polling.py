@@ -1,0 +1,29 @@
+"""Which sidecars look at everything again at a slow poll: what notifies needs it seldom. Pure."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from nbs_fleet.model import AgentState
+from nbs_fleet.sidecar.mind import Mind
+
+POLL_SECONDS = 30.0
+"""Between two slow polls."""
+ROUND = 10
+"""So many polls are one round: in each the sidecar of every quiet agent has one turn."""
+
+
+def is_due(mind: Mind, handle: str, number: int, *, told: bool) -> bool:
+    """Whether this sidecar looks at everything again at poll `number`.
+
+    `told`: changes of its files are told as a rule. Then those of quiet agents take turns, by their handles, so that
+    the work of one round is spread over it, and who is born or dies meanwhile changes nobody else's turn.
+    """
+    return not told or not is_quiet(mind) or (number + crc32(handle.encode())) % ROUND == 0
+
+
+def is_quiet(mind: Mind) -> bool:
+    """Whether it rests, nothing of ours is under way to it, and nothing that was done for it failed."""
+    report = mind.report
+    calm = report.state is AgentState.IDLE and report.ready and not mind.presumed
+    return calm and not (mind.post.parcels or mind.post.endings or mind.fault or mind.failure or report.attention)
