@@ -74,14 +74,13 @@ class Ground(Protocol):
 
     async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
         """Call `changed` when the value of this tmux format changes in the pane."""
-        ...
 
 
 class Run(msgspec.Struct, frozen=True):
     """What one sidecar is about: the client's process and pane, and what is known from before.
 
-    `ready`: it was found ready before (a sidecar that takes over).
-    `earlier`: transcripts of the sessions before this one. `transcript_from`: see AgentRecord. `root`: the project, for control-pause.
+    `ready`: found ready before (a sidecar that takes over). `earlier`: transcripts of the sessions before this one.
+    `transcript_from`: see AgentRecord. `root`: the project, for control-pause.
     """
 
     proc: ProcId
