@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
 
@@ -143,7 +144,9 @@ def _text(path: str) -> str:
 
 
 def _exported(text: str) -> dict[str, str]:
-    return {found["name"]: found["value"].replace("'\\''", "'") for found in _EXPORT.finditer(text)}
+    # Most of it is the same for all agents of a team: it is kept once.
+    pairs = ((found["name"], found["value"].replace("'\\''", "'")) for found in _EXPORT.finditer(text))
+    return {sys.intern(name): sys.intern(value) for name, value in pairs}
 
 
 def _chosen(env: Mapping[str, str], patterns: tuple[str, ...]) -> dict[str, str]:

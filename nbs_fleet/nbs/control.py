@@ -136,9 +136,10 @@ class Registry:
 
     def write(self, entries: Iterable[tuple[str, str]]) -> None:
         """Replace everything."""
-        text = "".join(f"{kind}:{path}\n" for kind, path in dict.fromkeys(entries))
-        make_folder(os.path.dirname(self.path))
-        replace(self.path, text.encode("utf-8", "surrogateescape"))
+        text = "".join(f"{kind}:{path}\n" for kind, path in dict.fromkeys(entries)).encode("utf-8", "surrogateescape")
+        if read_bytes(self.path) != text:
+            make_folder(os.path.dirname(self.path))
+            replace(self.path, text)
 
 
 def seed(

@@ -88,7 +88,7 @@ def claim(root: str, handle: str, *, sidecar: int, client: int | None = None, pr
     make_folder(os.path.join(root, ".nbs", "pids"))
     path = sidecar_path(root, handle)
     replace(path, b"%d\n" % sidecar, temporary=f"{path}.tmp")
-    if client is not None:
+    if client is not None and read_pid(pid_path(root, handle)) != client:
         replace(pid_path(root, handle), b"%d\n" % client)
 
 

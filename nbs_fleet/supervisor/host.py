@@ -170,6 +170,7 @@ class Supervisor:
 
     def _open(self) -> None:
         """Work by this plan from now on."""
+        self.story(None).hide_too(store.secrets(self.paths, [a.agent.handle for a in self.plan.agents]))
         self.desk.open(self.plan)
         self.notifier.open(self.plan.rules())
         self._upkeep.open(self.plan)
@@ -271,8 +272,8 @@ class Supervisor:
         proc = life.record.proc
         if proc is None:
             return
-        self.story(action.handle).hide(store.secrets(self.paths, (action.handle,)))
-        self.story(None).hide(store.secrets(self.paths, self.loop.state.lives))
+        for whose in (action.handle, None):
+            self.story(whose).hide_too(store.secrets(self.paths, (action.handle,)))
         self._deaths.add(proc, lambda gone: self._spawn(self._bury(action.handle, gone)))
         self.desk.begin(action.handle, client=proc.pid, fresh=action.died, session=life.record.session_id or "")
         agent = life.plan or self.plan.find(action.handle)

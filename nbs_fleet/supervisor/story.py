@@ -89,8 +89,14 @@ class Story:
         """Counts the segments begun here: whoever goes on with something says at each how it stands."""
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these values from now on."""
-        self._mask = tuple(jsontext.encode(secret)[1:-1] for secret in sorted(secrets, key=len, reverse=True))
+        """Mask these values from now on, and no others."""
+        self._hidden = frozenset(secrets)
+        self._mask = tuple(jsontext.encode(secret)[1:-1] for secret in sorted(self._hidden, key=len, reverse=True))
+
+    def hide_too(self, secrets: Iterable[str]) -> None:
+        """Mask these values as well."""
+        if more := frozenset(secrets) - self._hidden:
+            self.hide(self._hidden | more)
 
     def tell(self, at: float, what: str, /, **more: Any) -> None:
         """Append one line: wall seconds, a word for what happened, and its particulars."""

@@ -155,6 +155,16 @@ def test_a_registry_keeps_order_and_each_entry_once(root: Path) -> None:
     assert os.listdir(root / ".nbs") == ["control-registry-ana", "chat"] or len(os.listdir(root / ".nbs")) == 2
 
 
+def test_a_registry_that_holds_just_this_is_not_written_again(root: Path) -> None:
+    registry = Registry(str(root), "ana")
+    registry.write([("chat", "/a.chat")])
+    before = os.stat(registry.path)
+    registry.write([("chat", "/a.chat"), ("chat", "/a.chat")])
+    assert os.stat(registry.path) == before
+    registry.write([])
+    assert Path(registry.path).read_bytes() == b""
+
+
 def test_a_registry_written_by_the_nbs_tools_is_read(root: Path) -> None:
     registry = Registry(str(root), "ana")
     Path(registry.path).write_text("chat:/a.chat\nchat:/a.chat\r\nnonsense\nwhat:/x\nbus:\nhub:/h\n")

@@ -71,6 +71,17 @@ def test_a_story_masks_what_a_later_start_brings(tmp_path: Path) -> None:
     assert "secret" not in (tmp_path / "s").read_text()
 
 
+def test_a_story_of_all_masks_each_ones_values_as_they_come(tmp_path: Path) -> None:
+    story = Story(str(tmp_path / "s"), mask=("anas-secret",))
+    story.hide_too(("bos-secret", "bos-secret-and-more"))
+    story.hide_too(("anas-secret",))
+    story.tell(1.0, "x", text="anas-secret bos-secret-and-more bos-secret")
+    text = (tmp_path / "s").read_text()
+    assert "secret" not in text
+    assert text.count(MASK) == 3
+    assert "more" not in text
+
+
 TEAM = """version: 1
 team: crew
 driver: sim
