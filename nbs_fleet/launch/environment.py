@@ -7,9 +7,9 @@ import hashlib
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from nbs_fleet.errors import FleetError
 from nbs_fleet.plan.script import IDENTIFIER, SCRUBBED, SCRUBBED_PREFIX, quote
@@ -144,9 +144,14 @@ def _text(path: str) -> str:
 
 
 def _exported(text: str) -> dict[str, str]:
-    # Most of it is the same for all agents of a team: it is kept once.
     pairs = ((found["name"], found["value"].replace("'\\''", "'")) for found in _EXPORT.finditer(text))
-    return {sys.intern(name): sys.intern(value) for name, value in pairs}
+    return {_once(name): _once(value) for name, value in pairs}
+
+
+@lru_cache(maxsize=256)
+def _once(text: str) -> str:
+    """The same object for equal texts: most of an environment is the same for all agents of a team."""
+    return text
 
 
 def _chosen(env: Mapping[str, str], patterns: tuple[str, ...]) -> dict[str, str]:

@@ -37,6 +37,7 @@ from nbs_fleet.sidecar.weigh import (
     blocked_kind,
     command_lag,
     detail,
+    echoes,
     evidence,
     is_prompt,
     settles_in,
@@ -215,7 +216,7 @@ def _screen(mind: Mind, event: ScreenSeen, now: Moment) -> Step:
         if now.mono < mind.asked_at + HOOK_SECONDS:
             # A key on top of the hook's answer would end up in the input box.
             return _look(mind, wanted=again)
-    too_soon = mark in mind.answered and now.mono < mind.pressed_at + ANSWER_PAUSE
+    too_soon = (mark in mind.answered or echoes(mind, mark)) and now.mono < mind.pressed_at + ANSWER_PAUSE
     if mind.pressing or too_soon or mind.answered.count(mark) >= ANSWER_LIMIT:
         return _look(mind, wanted=again)
     mind = replace(mind, pressing=True, pressed_at=now.mono, asked="", answered=(*mind.answered, mark)[-20:])
@@ -298,7 +299,7 @@ def _answers(mind: Mind, now: Moment) -> bool:
     mark = f"{dialog.kind}:{dialog.text}" if dialog is not None else ""
     if mark and mark == mind.asked:
         return True
-    if not mark or mark not in mind.answered[-1:]:
+    if not mark or not echoes(mind, mark):
         return False
     return mind.pressing or now.mono < mind.pressed_at + ANSWER_PAUSE
 

@@ -42,6 +42,7 @@ from nbs_fleet.sidecar.actions import (
 from nbs_fleet.sidecar.decide import decide
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.notices import Notify, Waiting
+from nbs_fleet.sidecar.polling import is_due
 from nbs_fleet.sidecar.postman import Postman
 from nbs_fleet.sidecar.sources import PAUSED_FILE, StateFiles, read_signal, read_spool, read_transcript, transcript_of
 
@@ -162,13 +163,10 @@ class Sidecar:
             for directory, callback in self._watched:
                 self._watcher.remove(directory, callback)
 
-    @property
-    def mind(self) -> Mind:
-        """What is known by now."""
-        return self._loop.state
-
-    def poll(self) -> None:
-        """The slow poll, for what nobody gave notice of."""
+    def poll(self, number: int, *, told: bool) -> None:
+        """The slow poll, for what nobody gave notice of, if it is this sidecar's turn."""
+        if not is_due(self._loop.state, self.facts.agent.handle, number, told=told):
+            return
         self._state_dir_changed("")
         self._spool_changed("")
         self._mail_changed("")

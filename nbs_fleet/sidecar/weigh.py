@@ -213,6 +213,11 @@ def blocked_kind(mind: Mind, reading: Reading) -> BlockedKind | None:
     return reading.blocked
 
 
+def echoes(mind: Mind, mark: str) -> bool:
+    """Whether this dialog is the one that was answered last, or that one with our own keys shown behind it."""
+    return bool(mind.answered) and mark.startswith(mind.answered[-1])
+
+
 def is_prompt(mind: Mind, now: Moment) -> bool:
     """Whether a text in the input box of a client that just starts is the prompt that it was started with."""
     starting = mind.report.state is AgentState.STARTING and now.wall < mind.report.since + PROMPT_SECONDS

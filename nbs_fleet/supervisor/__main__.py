@@ -24,11 +24,17 @@ LOCK_SECONDS = 60.0
 def main(argv: list[str]) -> int:
     """Own the team until told to yield (exit 0), until tmux is gone (1), or until a signal (128 + its number)."""
     try:
-        plan = store.read_plan_in(argv[1])
-        return 0 if plan is None else asyncio.run(supervise(plan.paths))
+        paths = _paths(argv[1])
+        return 0 if paths is None else asyncio.run(supervise(paths))
     except FleetError as error:
         sys.stderr.write(f"nbs-fleet supervisor: {error.message}\n")
         return error.exit_code
+
+
+def _paths(run: str) -> RunPaths | None:
+    """Where its files are; the plan itself, which is read once more under the lock, is not kept."""
+    plan = store.read_plan_in(run)
+    return None if plan is None else plan.paths
 
 
 async def supervise(paths: RunPaths) -> int:

@@ -20,7 +20,6 @@ from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.mind import Mind, Watching, first_mind
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
-from nbs_fleet.sidecar.polling import is_due
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.replay import DECIDED, MIND, SEEN
 from nbs_fleet.sidecar.sources import transcript_of
@@ -82,9 +81,8 @@ class Sidecars:
     def poll(self) -> None:
         """The slow poll: each sidecar whose turn it is looks at everything again."""
         self._polls += 1
-        for handle, sidecar in self._running.items():
-            if is_due(sidecar.mind, handle, self._polls, told=self._watcher.tells):
-                sidecar.poll()
+        for sidecar in self._running.values():
+            sidecar.poll(self._polls, told=self._watcher.tells)
 
     def see(self, handle: str, waiting: Waiting) -> None:
         """Tell one sidecar what waits for its agent; one that begins later is told then."""

@@ -22,6 +22,10 @@ ATTACH_SECONDS = 3.0
 SETTLE_SECONDS = 1.0
 """How long an exit status is waited for after a client's death."""
 
+SAME_SECOND = 1.1
+"""Seconds after a change in a pane at which it is told of again: tmux knows the time of output in whole seconds, so what
+is drawn within the second of a change that was told, with the cursor at the same place, is told by nobody."""
+
 
 class Panes:
     """Looks, keys and notices for the panes of one session."""
@@ -32,6 +36,7 @@ class Panes:
         self._control: Control | None = None
         self._subscriptions: dict[str, tuple[str, str, Callable[[str], None]]] = {}
         self._names = itertools.count(1)
+        self._again: dict[str, asyncio.TimerHandle] = {}
         self._closing = False
         self._attached = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -46,6 +51,9 @@ class Panes:
     async def close(self) -> None:
         """Let the control client go."""
         self._closing = True
+        for timer in self._again.values():
+            timer.cancel()
+        self._again.clear()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -123,7 +131,10 @@ class Panes:
         await control.write(pane, text)
 
     async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
-        """Call `changed` when `fmt` changes in this pane; the next subscription of the pane replaces it."""
+        """Call `changed` when `fmt` changes in this pane, and once more when it then stays as it is.
+
+        The next subscription of the pane replaces it.
+        """
         name = f"nbs{next(self._names)}"
         self._subscriptions[pane] = (name, fmt, changed)
         control = self._live()
@@ -205,9 +216,21 @@ class Panes:
             await self._attach()
 
     def _changed(self, name: str, pane: str, value: str) -> None:
+        if self._tell(name, pane, value) and not self._closing:
+            if pane in self._again:
+                self._again[pane].cancel()
+            self._again[pane] = asyncio.get_running_loop().call_later(SAME_SECOND, self._tell_again, name, pane, value)
+
+    def _tell_again(self, name: str, pane: str, value: str) -> None:
+        del self._again[pane]
+        self._tell(name, pane, value)
+
+    def _tell(self, name: str, pane: str, value: str) -> bool:
         entry = self._subscriptions.get(pane)
-        if entry is not None and entry[0] == name:
-            entry[2](value)
+        if entry is None or entry[0] != name:
+            return False
+        entry[2](value)
+        return True
 
 
 def server_of(tmux: Tmux) -> ProcId | None:

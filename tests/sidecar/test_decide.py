@@ -208,6 +208,17 @@ def test_a_dialog_with_a_policy_gets_its_keys_once_and_not_again_at_once() -> No
     assert [a for a in run.tell(ScreenSeen(TRUST, ("1",)), after=5.0) if isinstance(a, Press)]
 
 
+def test_a_dialog_that_shows_our_key_behind_it_is_the_one_that_was_answered() -> None:
+    run = Run()
+    run.tell(ScreenSeen(TRUST, ("1",)), Pressed(ok=True))
+    assert TRUST.dialog is not None
+    echo = replace(TRUST, dialog=replace(TRUST.dialog, text="trust? 1"))
+    assert not [a for a in run.tell(ScreenSeen(echo, ("1",))) if isinstance(a, Press)]
+    assert run.report.state == "starting"
+    # It stays: its client did not take the key.
+    assert [a for a in run.tell(ScreenSeen(echo, ("1",)), after=5.0) if isinstance(a, Press)]
+
+
 def test_nobody_is_called_to_a_dialog_that_is_being_answered_unless_it_stays() -> None:
     run = Run()
     run.tell(ScreenSeen(TRUST, ("1",)), Pressed(ok=True), ScreenSeen(TRUST, ("1",)))

@@ -64,3 +64,15 @@ async def test_a_subscription_outlives_the_control_client(server: Server, panes:
     async with asyncio.timeout(20):
         while await heard.get() != "a new title":
             pass
+
+
+async def test_a_change_is_told_once_more_when_the_pane_then_stays_as_it_is(server: Server, panes: Panes) -> None:
+    pane = server.up(["ana"])["ana"].id
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    told: Callable[[str], None] = heard.put_nowait
+    await panes.subscribe(pane, "#{pane_title}", told)
+    server.tmux.run("select-pane", "-t", pane, "-T", "a new title")
+    async with asyncio.timeout(20):
+        while await heard.get() != "a new title":
+            pass
+        assert await heard.get() == "a new title"
