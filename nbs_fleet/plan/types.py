@@ -121,7 +121,7 @@ class AgentRecord(Struct, frozen=True):
     sessions: tuple[str, ...] = ()
     """Session ids used before, newest last; a restart walks back to the last one with a turn."""
     transcript_from: int = 0
-    """Bytes of the session's transcript when its client was started: what follows them is of this run."""
+    """Bytes of the session's transcript when its client was started with a prompt, which follows them; 0: without one."""
     fields: dict[str, str] = {}
     """AgentPlan.fields of the run that lives now."""
     starts: tuple[float, ...] = ()

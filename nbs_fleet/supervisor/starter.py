@@ -95,7 +95,7 @@ class Starter:
         if record.session_id and record.session_id != facts.session_id:
             sessions = (*(s for s in sessions if s != record.session_id), record.session_id)[-20:]
         # Known before the client runs: whoever adopts it after a crash of ours knows its session.
-        size = size_of(transcript_of(driver.places(facts)))
+        size = size_of(transcript_of(driver.places(facts))) if facts.has_prompt else 0
         intent = msgspec.structs.replace(record, session_id=facts.session_id, sessions=sessions, transcript_from=size)
         store.write_record(paths, intent)
         return Ready(agent, facts, sessions, size)
