@@ -41,18 +41,19 @@ def taken(proc: ProcId, *, on: Table | None = None) -> Taken | None:
 def wait_rest(clients: Iterable[ProcId], pauses: Sequence[float], *, on: Table | None = None) -> frozenset[ProcId]:
     """Those of `clients` that take nothing of a core during one of the `pauses` (seconds); blocks.
 
-    Returns after the first pause in which any client rested, else after the last; where nothing can be told, none rests.
+    Returns once half of them rested, else after the last pause; where nothing can be told, none rests.
     """
     before = {proc: taken(proc, on=on) for proc in clients}
+    found: set[ProcId] = set()
     for pause in pauses:
         # What does not happen can't be awaited: rest is that nothing happens for some time.
         time.sleep(pause)
         after = {proc: taken(proc, on=on) for proc in before}
-        found = frozenset(proc for proc, now in after.items() if now is not None and now == before[proc])
-        if found:
-            return found
+        found |= {proc for proc, now in after.items() if now is not None and now == before[proc]}
+        if 2 * len(found) >= len(before):
+            break
         before = after
-    return frozenset()
+    return frozenset(found)
 
 
 def _read(path: str) -> bytes:

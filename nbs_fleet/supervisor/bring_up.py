@@ -29,9 +29,9 @@ from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.fleet import AwaitRest, Event, Fleet, LaunchedAll, Loaded, Save, Start
-from nbs_fleet.supervisor.launches import PAUSES, rested
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.rendering import team_files
+from nbs_fleet.supervisor.resting import PAUSES, rested
 from nbs_fleet.supervisor.starter import Starter
 from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
@@ -176,7 +176,7 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
         if starts:
             events.append(LaunchedAll(starter.start(tuple(starts), {record.handle: record for record in changed})))
         for action in actions:
-            if isinstance(action, AwaitRest) and (found := rested(action, PAUSES[:1])).clients:
+            if isinstance(action, AwaitRest) and (found := rested(action, PAUSES[:2])).clients:
                 # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
                 events.append(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any, assert_never
 
 from nbs_fleet import __version__
@@ -53,11 +54,12 @@ from nbs_fleet.supervisor.fleet import (
 )
 from nbs_fleet.supervisor.handovers import Handovers
 from nbs_fleet.supervisor.hosting import Sidecars
-from nbs_fleet.supervisor.launches import Launches, rested
+from nbs_fleet.supervisor.launches import Launches
 from nbs_fleet.supervisor.meters import Meters
 from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
+from nbs_fleet.supervisor.resting import rested
 from nbs_fleet.supervisor.spending import Spending
 from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
@@ -86,7 +88,7 @@ class Supervisor:
         self.sidecars = Sidecars(panes, self._watcher, tell=self._reported, heard=self._heard, story=self.story)
         server = panes.tmux.server_pid()
         self._spending = Spending(paths.budget, identify(server) if server else None, act=self._reached)
-        self.notifier = Notifier(panes.tmux, plan.team, tell=self._tell, addresses=paths.addresses)
+        self.notifier = Notifier(panes.tmux, plan.team, tell=partial(self._tell_of, None), addresses=paths.addresses)
         self.attention = Attention(
             paths,
             answer=self.sidecars.answer,
@@ -216,7 +218,7 @@ class Supervisor:
 
     def _reached(self, over: Over) -> None:
         """A limit of a budget is reached: do what the team file wants."""
-        self._tell("budget reached", owner=over.owner or "team", text=over.text, then=over.then)
+        self._tell_of(None, "budget reached", owner=over.owner or "team", text=over.text, then=over.then)
         for handle in (over.owner,) if over.owner else tuple(self.loop.state.lives):
             if over.then == "pause":
                 set_paused(self.paths.agent(handle).dir, paused=True)
@@ -304,15 +306,15 @@ class Supervisor:
         end = await bury(self.plan, life.record, self.panes)
         self.loop.post(Died(handle, proc, end))
 
+    def _heard(self, handle: str, text: str) -> None:
+        self.desk.heard(handle, text)
+
     def _reported(self, handle: str, word: Report | Restart) -> None:
         if isinstance(word, Restart):
             self.story(handle).tell(moment().wall, "restart wanted", why=word.why)
             self.loop.post(Asked("restart", (handle,), fresh=not word.resume))
             return
         self.loop.post(Reported(handle, word))
-
-    def _heard(self, handle: str, text: str) -> None:
-        self.desk.heard(handle, text)
 
     def _fault(self, action: Action, error: Exception) -> Event:
         what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"
@@ -355,11 +357,8 @@ class Supervisor:
                 refresh_files(self.plan, agent, life.record)
                 self.sidecars.begin(self.plan, agent, life.record, prompted=False, adopted=True)
 
-    def _tell_of(self, handle: str, what: str, **more: object) -> None:
+    def _tell_of(self, handle: str | None, what: str, **more: object) -> None:
         self.story(handle).tell(moment().wall, what, **more)
-
-    def _tell(self, what: str, **more: object) -> None:
-        self.story(None).tell(moment().wall, what, **more)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

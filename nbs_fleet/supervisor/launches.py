@@ -1,15 +1,11 @@
-"""Starts of clients: those that the loop asks for at one moment go in one batch; which of them rest afterwards."""
+"""Starts of clients from the loop: those asked for at one moment go in one batch, whose calls of tmux they share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from nbs_fleet.launch.rest import wait_rest
-from nbs_fleet.supervisor.fleet import AwaitRest, Launched, Rested, StartOne
-
-PAUSES = (0.02, 0.04, 0.08, 0.16)
-"""Seconds that a client has to take nothing of a core to be seen at rest; then it is asked anew whether that matters."""
+from nbs_fleet.supervisor.fleet import Launched, StartOne
 
 
 class Launches:
@@ -34,9 +30,3 @@ class Launches:
         wanted, self._wanted = tuple(self._wanted), []
         self._batch = None
         return await asyncio.to_thread(self._start, wanted)
-
-
-def rested(action: AwaitRest, pauses: Sequence[float] = PAUSES) -> Rested:
-    """See which clients rest; blocks for as long as `pauses` at most."""
-    found = wait_rest(action.clients.values(), pauses)
-    return Rested({handle: proc for handle, proc in action.clients.items() if proc in found})

@@ -226,3 +226,10 @@ def test_the_rows_of_a_team_need_no_asyncio(tmp_path: Path) -> None:
     paths = make_team(tmp_path / "root", "review", (agent("ana"),))
     write_record(paths, "ana", since=1.0)
     assert imported(["ps", "--json"], ("asyncio", "msgspec")) == ["msgspec"]
+
+
+def test_up_needs_no_asyncio_before_its_agents_start() -> None:
+    parts = "nbs_fleet.cli.parsing, nbs_fleet.cli.up, nbs_fleet.supervisor.prepare"
+    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil'}} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

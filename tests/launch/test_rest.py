@@ -15,7 +15,7 @@ from nbs_fleet.launch.rest import wait_rest
 from nbs_fleet.model import ProcId
 
 SOON = (0.02,) * 500
-"""Pauses that are over as soon as anything rests."""
+"""Pauses that are over as soon as half of the clients rest."""
 FEW = (0.02,) * 5
 WAITS = "echo up; exec sleep 1000"
 COMPUTES = "echo up; while :; do :; done"
@@ -63,6 +63,12 @@ def test_a_client_does_not_rest_while_something_of_it_computes(argv: tuple[str, 
 def test_one_that_rests_is_told_beside_one_that_does_not() -> None:
     with running("/bin/sh", "-c", WAITS) as waits, running("/bin/sh", "-c", COMPUTES) as computes:
         assert wait_rest([waits, computes], SOON) == {waits}
+
+
+def test_when_most_do_not_rest_those_that_do_are_told_after_the_last_pause() -> None:
+    busy = [running("/bin/sh", "-c", COMPUTES) for _ in range(2)]
+    with running("/bin/sh", "-c", WAITS) as waits, busy[0] as first, busy[1] as second:
+        assert wait_rest([waits, first, second], FEW * 4) == {waits}
 
 
 def test_who_is_gone_does_not_rest_nor_does_a_stranger_with_its_number() -> None:
