@@ -348,12 +348,13 @@ class Supervisor:
         return all(life.record.state is not AgentState.BUSY for life in self.loop.state.lives.values())
 
     def _renew(self, before: Plan) -> None:
-        """Agents whose settings changed in ways that restart nobody: new files for their hooks, a new sidecar."""
+        """New files and a new sidecar, without a restart, for agents whose settings changed or whom nobody watches."""
         for handle, life in self.loop.state.lives.items():
             agent, old = self.plan.find(handle), before.find(handle)
-            if not life.alive or life.flight or agent is None or old is None or agent.agent == old.agent:
+            if not life.alive or life.flight or agent is None or old is None:
                 continue
-            if life.record.fields == agent.fields:
+            changed = agent.agent != old.agent or not self.sidecars.watches(handle)
+            if changed and life.record.fields == agent.fields:
                 refresh_files(self.plan, agent, life.record)
                 self.sidecars.begin(self.plan, agent, life.record, prompted=False, adopted=True)
 

@@ -71,6 +71,10 @@ class Sidecars:
         if task is not None:
             task.cancel()
 
+    def watches(self, handle: str) -> bool:
+        """Whether this agent has a sidecar; one that faulted too often is down."""
+        return handle in self._tasks
+
     async def close(self) -> None:
         """End all sidecars and wait until they are gone."""
         tasks = list(self._tasks.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import psutil
 import pytest
@@ -64,6 +65,21 @@ def test_a_killed_supervisor_comes_back_and_the_agents_keep_running(crew: Fleet)
     assert crew.pids(seen) == pids
     assert crew.pids(crew.all_idle()) == pids
     assert all(row["restarts"] == 0 for row in crew.ps()["agents"])
+
+
+@pytest.mark.clients("sim")
+def test_an_agent_whose_values_were_damaged_is_watched_again_after_the_next_up(crew: Fleet) -> None:
+    """Without its environment no sidecar knows where the client's files are; the supervisor that comes back has none."""
+    (values,) = Path((crew.run_dir / "runtime").read_text().strip()).glob("ana.env")
+    pid = crew.agent("ana")["pid"]
+    values.write_bytes(b"damaged")
+    crew.kill_supervisor()
+    crew.wait(lambda ps: "faulted" in str(crew.agent("ana", ps)["sidecar"]))
+    assert crew.up().code == 0
+    done = crew.run("send", "ana", "are you there?", "--wait")
+    assert done.code == 0, str(done)
+    assert crew.agent("ana")["pid"] == pid
+    assert "faulted" not in str(crew.agent("ana")["sidecar"])
 
 
 def test_a_client_killed_while_the_supervisor_is_dead_is_healed(crew: Fleet) -> None:
