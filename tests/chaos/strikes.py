@@ -8,11 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
 from nbs_fleet.supervisor import store
-from tests.chaos.damage import Damaged, damage
+from tests.chaos.damage import Damaged, damage, read
 from tests.chaos.ground import TEAM, Ground, handles
 from tests.chaos.kinds import PASSING, Kind, file_kind
 from tests.chaos.schedule import Strike
@@ -200,18 +201,18 @@ class Striker:
             return False
         try:
             sent = self._traffic.send("directive", handle)
-            if sent is None or not self._waits(handle):
+            if sent is None or not self._is_known(handle, sent.id):
                 return False
             return self._spoil(one, f"agents/{sent.to}/queue/{sent.id}.json")
         finally:
             ground.command("resume", "--team", TEAM, handle)
 
-    def _waits(self, handle: str) -> bool:
-        """Whether the supervisor comes to know of a message for this agent."""
+    def _is_known(self, handle: str, message_id: str) -> bool:
+        """Whether the sidecar comes to know of this message: what nobody had seen, nobody can miss."""
+        folder = Path(self._ground.run_dir, "agents", handle)
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            record = store.read_record(self._ground.world.eyes.paths, handle)
-            if record is not None and record.queued:
+            if any(message_id.encode() in read(str(path)) for path in folder.glob("story*.jsonl")):
                 return True
             time.sleep(LOOK)
         return False
