@@ -109,7 +109,10 @@ class Panes:
         return await asyncio.to_thread(self.tmux.capture, pane, history)
 
     async def press(self, pane: str, keys: Sequence[str]) -> None:
-        """Press keys by their tmux names, in order, as one command."""
+        """Press keys by their tmux names, in order, as one command.
+
+        TmuxError if it is gone, or if the control client was lost meanwhile: then they were pressed or not.
+        """
         control = await self._live_soon()
         if control is not None:
             await control.press(pane, tuple(keys))
@@ -117,7 +120,10 @@ class Panes:
         await asyncio.to_thread(self.tmux.run, "send-keys", "-t", pane, "--", *keys)
 
     async def paste(self, pane: str, text: str) -> None:
-        """Paste text, bracketed where the client asked for that; TmuxError if it is gone or there is no client."""
+        """Paste text, bracketed where the client asked for that.
+
+        TmuxError if it is gone, there is no client, or that was lost meanwhile: then it was pasted or not.
+        """
         control = await self._live_soon()
         if control is None:
             raise TmuxError("tmux paste-buffer: no control client")

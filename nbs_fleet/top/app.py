@@ -192,6 +192,8 @@ class Top(App[None]):
         handle = self._wish.handle
         self._agents.border_title = title(["Agents"])
         self._agents.show(view.agents(look, now, self._agents.room))
+        # An automatic height is sometimes taken before the table has counted its rows, and then stays none.
+        self._agents.styles.height = None if width >= view.WIDE else self._agents.needs
         self._draw_titles(look, now, width)
         self._queue.show(view.queue(look, now, self._queue.room))
         self._chat.show(view.chat(look, now, self._chat.room))

@@ -16,6 +16,9 @@ from nbs_fleet.top.grid import PADDING, Grid
 from nbs_fleet.top.text import text_of, text_of_lines
 from nbs_fleet.top.view import Line
 
+BORDER, HEADER = 2, 1
+"""Rows of a panel's border, and of the names of a table's columns."""
+
 
 class Fitted(Message):
     """A panel has another size, or has one at all: what it shows can be made to fit."""
@@ -100,6 +103,12 @@ class Table(Vertical):
         rows = self._shown.rows if self._shown else ()
         index = self.table.cursor_row
         return rows[index].key if 0 <= index < len(rows) else ""
+
+    @property
+    def needs(self) -> int:
+        """Rows that show all of it, with its border."""
+        rows = self._shown.rows if self._shown else ()
+        return BORDER + (HEADER + len(rows) if rows else 1)
 
     def show(self, grid: Grid) -> None:
         """Put this table in place of what is there."""

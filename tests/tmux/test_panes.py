@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 import psutil
 import pytest
 
+from nbs_fleet.errors import TmuxError
 from nbs_fleet.supervisor.panes import Panes
 from tests.support.servers import Server
 from tests.support.waiting import eventually_async
@@ -47,10 +48,16 @@ async def test_keys_go_in_promptly_after_the_control_client_was_killed(
         await eventually_async(lambda: not psutil.pid_exists(first))
     began = time.monotonic()
     assert "ready" in (await panes.look(pane)).rows[0]
-    await panes.paste(pane, "hello")
-    await panes.press(pane, ["Enter"])
+    try:
+        await panes.paste(pane, "hello")
+        await panes.press(pane, ["Enter"])
+    except TmuxError:
+        # The server answers for a moment yet; what it is then asked is done or not, and whoever asked looks and repeats.
+        assert not settled
+        await panes.paste(pane, "hello")
+        await panes.press(pane, ["Enter"])
     assert time.monotonic() - began < PROMPT
-    await eventually_async(lambda: "hello" in server.tmux.capture(pane)[1:])
+    await eventually_async(lambda: any("hello" in row for row in server.tmux.capture(pane)[1:]))
 
 
 async def test_a_subscription_outlives_the_control_client(server: Server, panes: Panes) -> None:

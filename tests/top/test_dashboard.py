@@ -64,6 +64,17 @@ async def test_keys_run_the_commands_of_the_command_line() -> None:
     assert stage.closed
 
 
+async def test_the_list_of_agents_has_the_rows_it_needs_and_no_more() -> None:
+    stage = Stage()
+    rows = len(sample.look().fleet.agents)
+    async with stage.app().run_test(size=(80, 60)) as pilot:
+        await until(pilot, lambda: pilot.app.query_one("#agents").outer_size.height == rows + 3)
+        await pilot.resize_terminal(200, 60)
+        await until(pilot, lambda: pilot.app.query_one("#agents").outer_size.height > rows + 3)
+        await pilot.resize_terminal(80, rows + 4)
+        await until(pilot, lambda: pilot.app.query_one("#agents").outer_size.height == (rows + 2) // 2)
+
+
 async def test_it_shows_what_changes_and_sleeps_in_between() -> None:
     stage = Stage(sample.look(queue=Queue()))
     async with stage.app().run_test(size=SIZE) as pilot:
