@@ -169,4 +169,10 @@ class Report(Struct, frozen=True, tag=True):
     """The agent's last words, while it may need a person."""
 
 
-Action = Look | ReadTranscript | Press | Report | PostAction | Remedy | Notify
+class Heed(Struct, frozen=True, tag=True):
+    """Be told (`on`), or no longer, when something moves in the pane."""
+
+    on: bool
+
+
+Action = Look | Heed | ReadTranscript | Press | Report | PostAction | Remedy | Notify

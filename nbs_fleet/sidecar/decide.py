@@ -7,7 +7,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from nbs_fleet.drivers.base import StateFile
-from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Evidence, Failure, Moment
+from nbs_fleet.model import AgentState, BlockedKind, ErrorKind, Failure, Moment
 from nbs_fleet.sidecar import delivery, needy, notices, recovery
 from nbs_fleet.sidecar.actions import (
     SETTLED,
@@ -21,7 +21,6 @@ from nbs_fleet.sidecar.actions import (
     Press,
     Pressed,
     ReadTranscript,
-    Report,
     ScreenSeen,
     Settled,
     Signalled,
@@ -31,36 +30,26 @@ from nbs_fleet.sidecar.actions import (
     TranscriptSeen,
     WaitingSeen,
 )
+from nbs_fleet.sidecar.heeding import heed
 from nbs_fleet.sidecar.mind import Mind
-from nbs_fleet.sidecar.states import ACCEPTS_INPUT
+from nbs_fleet.sidecar.reporting import ANSWER_PAUSE, addressed, conclude
 from nbs_fleet.sidecar.weigh import (
-    blocked_kind,
     command_lag,
-    detail,
     echoes,
-    evidence,
-    is_prompt,
     settles_in,
     settling,
     submitted,
-    weigh,
 )
 from nbs_fleet.sidecar.wording import NOTICE_SKILL
 
 ANSWER_LIMIT = 3
 """Times one and the same dialog is answered before it is left to a person."""
 
-ANSWER_PAUSE = 3.0
-"""Seconds before the same dialog may be answered again: a client redraws later than it reads a key."""
-
 HOOK_SECONDS = 12.0
 """A dialog that a hook answers by policy is left to it for so long: more than the client waits for its hook."""
 
 HOOKED = (BlockedKind.PLAN, BlockedKind.PERMISSION)
 """The dialogs that hooks answer, where the client lets them."""
-
-SUBMITTED = "a prompt was just submitted"
-"""Why a client that looks idle is reported busy."""
 
 Step = tuple[Mind, tuple[Action, ...]]
 
@@ -73,13 +62,14 @@ def decide(mind: Mind, event: Event, now: Moment) -> Step:
     mind, actions = _take(mind, event, now)
     if any(isinstance(a, Look) for a in actions):
         mind = replace(mind, looking=True, looking_at=now.wall)
-    mind, told = _conclude(mind, now)
+    mind, told = conclude(mind, now)
     mind, more = _act(mind, now)
-    mind, late = _conclude(mind, now) if more else (mind, ())
-    if mind.report.state is AgentState.BLOCKED and before is not AgentState.BLOCKED:
-        # A person who is asked wants to know what the agent said before.
-        late = (*late, ReadTranscript())
-    return mind, (*actions, *told, *more, *late)
+    mind, late = conclude(mind, now) if more else (mind, ())
+    # A person who is asked wants to know what the agent said before.
+    asked = mind.report.state is AgentState.BLOCKED and before is not AgentState.BLOCKED
+    said = (ReadTranscript(),) if asked else ()
+    mind, heeded = heed(mind)
+    return mind, (*actions, *told, *more, *late, *said, *heeded)
 
 
 def _take(mind: Mind, event: Event, now: Moment) -> Step:
@@ -229,116 +219,6 @@ def _summary(file: StateFile | None) -> tuple[object, ...]:
     return (file.session_id, file.reading.state, file.reading.blocked)
 
 
-def _conclude(mind: Mind, now: Moment) -> Step:
-    """Weigh the sources; report if what follows differs from the last report."""
-    if mind.file is None and not mind.screen_at:
-        return mind, ()
-    reading, source = weigh(mind)
-    worked = mind.report.state is AgentState.BUSY and not mind.presumed
-    acknowledged = mind.acknowledged or reading.state in (AgentState.BUSY, AgentState.COMPACTING)
-    presumed = reading.state is AgentState.IDLE and submitted(mind, now) is not None
-    if presumed:
-        reading, source = replace(reading, state=AgentState.BUSY, detail=SUBMITTED), None
-    mind = replace(mind, presumed=presumed)
-    # The state file can't tell a client that nobody is logged in to from an idle one: the screen must have its say.
-    looked = mind.screen_at > 0 and not mind.looking
-    prompted = acknowledged or not mind.watching.expects_prompt
-    # One that is given its prompt by keys may look busy while it begins.
-    begun = mind.watching.capabilities.prompt or reading.state is AgentState.IDLE
-    ready = mind.report.ready or (reading.state in ACCEPTS_INPUT and looked and prompted and begun)
-    state = reading.state
-    if state is AgentState.UNKNOWN and not ready and mind.report.state in (AgentState.STARTING, AgentState.BLOCKED):
-        state = AgentState.STARTING
-    if reading.blocked is BlockedKind.DRAFT and not (acknowledged or ready) and is_prompt(mind, now):
-        state = AgentState.STARTING
-    if state is AgentState.BLOCKED and _answers(mind, now):
-        # Nobody is called to a dialog that is just being answered.
-        return replace(mind, acknowledged=acknowledged), ()
-    since = mind.report.since if mind.report.since and state is mind.report.state else now.wall
-    report = Report(
-        state=state,
-        since=since,
-        ready=ready,
-        blocked=blocked_kind(mind, reading) if state is AgentState.BLOCKED else None,
-        detail=detail(mind, reading, state),
-        until=reading.until,
-        evidence=evidence(mind, source),
-        queued=len(mind.post.parcels),
-        unread={u.chat: u.count for u in mind.waiting.unread if u.count},
-        events=sum(number for _, number in mind.waiting.pending.types),
-        rung=_rung(mind),
-        attention=_attention(mind),
-        signal=mind.signal,
-        session_id=_session(mind),
-        tries=mind.stuck.tries,
-        signal_text=mind.signal_text,
-        asking=needy.asking(mind) if state is AgentState.BLOCKED else None,
-        failure=mind.failure,
-        escalated=mind.stuck.escalated,
-        words=needy.words(mind, state),
-    )
-    mind = replace(mind, acknowledged=acknowledged)
-    if mind.file is not None and _begins(mind.report.state, state, worked=worked, presumed=presumed):
-        # A new turn: what was signalled in an earlier one is over.
-        mind, report = replace(mind, signal=None, signal_text=""), replace(report, signal=None, signal_text="")
-    if _told(report) == _told(mind.report):
-        return mind, ()
-    return replace(mind, report=report), (report,)
-
-
-def _begins(before: AgentState, state: AgentState, *, worked: bool, presumed: bool) -> bool:
-    """Whether a turn begins: the client itself says that it works, and was idle or only presumed to work before."""
-    if state is not AgentState.BUSY or presumed:
-        return False
-    return before is AgentState.IDLE or (before is AgentState.BUSY and not worked)
-
-
-def _answers(mind: Mind, now: Moment) -> bool:
-    """Whether the dialog on the screen is being answered by us, or was a moment ago and may just not be redrawn yet."""
-    dialog = mind.screen.dialog
-    mark = f"{dialog.kind}:{dialog.text}" if dialog is not None else ""
-    if mark and mark == mind.asked:
-        return True
-    if not mark or not echoes(mind, mark):
-        return False
-    return mind.pressing or now.mono < mind.pressed_at + ANSWER_PAUSE
-
-
-def _attention(mind: Mind) -> str | None:
-    """Why a person should look, beside the state itself."""
-    if mind.stuck.escalated:
-        return mind.stuck.escalated
-    if notices.stalled(mind.noticed, mind.waiting, mind.watching.notices):
-        return "does not read what waits for it"
-    held = [p for p in mind.post.parcels if p.held]
-    more = f" and {len(held) - 1} more" if held[1:] else ""
-    return f"message {held[0].message.id}{more}: {held[0].note}" if held else None
-
-
-def _rung(mind: Mind) -> str | None:
-    means = mind.post.means
-    if not means.mail or means.keys_only:
-        return "native" if not means.keys_only and delivery.takes(mind.post, session=_addressed(mind)) else "keys"
-    return {True: "mail", False: "keys", None: None}[mind.post.armed]
-
-
-def _session(mind: Mind) -> str | None:
-    """The session the client says it is in: `/clear` begins another one."""
-    if mind.file is not None and mind.file.session_id:
-        return mind.file.session_id
-    return mind.hook.session_id if mind.hook is not None else None
-
-
-def _addressed(mind: Mind) -> bool:
-    """Whether it is known by the client's own word which session it is in."""
-    return mind.watching.addressed or (mind.hook is not None and mind.hook.session_id is not None)
-
-
-def _told(report: Report) -> Report:
-    """What makes a report worth repeating: its evidence's times alone do not."""
-    return replace(report, evidence=tuple(Evidence(e.source, e.says, 0.0) for e in report.evidence))
-
-
 def _skill_lost(mind: Mind, now: Moment) -> bool:
     """Whether the client did not know the skill that the last notice called."""
     told_at = now.wall - (now.mono - mind.noticed.last_at)
@@ -356,7 +236,7 @@ def _act(mind: Mind, now: Moment) -> Step:
         ready=report.ready,
         draft=report.blocked is BlockedKind.DRAFT or delivery.is_left_behind(mind.post, mind.screen.draft),
         quiet=max(0.0, now.wall - report.since),
-        session=_addressed(mind),
+        session=addressed(mind),
     )
     post, sent = delivery.dispatch(mind.post, view, now.mono)
     stuck, remedies = recovery.recover(mind.stuck, _scene(mind, now), mind.watching.rules, now.mono)

@@ -62,6 +62,8 @@ class Mind(Struct, frozen=True):
     """When the client took a command (monotonic), until what it says of it has been read."""
     presumed: bool = False
     """It is reported busy only because it was just given something to do."""
+    heeding: bool = False
+    """It is told when something moves in the pane."""
     fault: str = ""
     paused: bool = False
     report: Report = Report(AgentState.STARTING, 0.0, ready=False)

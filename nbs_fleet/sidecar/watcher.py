@@ -6,12 +6,13 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Protocol, assert_never
+from contextlib import suppress
+from typing import assert_never
 
 import msgspec
 
-from nbs_fleet.drivers.base import Driver, Facts, Reading, Screen
-from nbs_fleet.errors import FleetError
+from nbs_fleet.drivers.base import Driver, Facts, Reading
+from nbs_fleet.errors import FleetError, TmuxError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.launch.processes import moment
@@ -26,6 +27,7 @@ from nbs_fleet.sidecar.actions import (
     Event,
     Faulted,
     Flickered,
+    Heed,
     Look,
     Paused,
     Press,
@@ -40,6 +42,7 @@ from nbs_fleet.sidecar.actions import (
     WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import decide
+from nbs_fleet.sidecar.ground import Ground
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.polling import is_due
@@ -52,29 +55,6 @@ STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{
 
 ANSWERED_BY_HOOK = frozenset({BlockedKind.PLAN, BlockedKind.PERMISSION})
 """Where a hook answers, keys never do: a dialog that stays although the policy answers it is a person's."""
-
-
-class Ground(Protocol):
-    """What a sidecar stands on: the pane's screen and keys."""
-
-    async def look(self, pane: str) -> Screen:
-        """The pane as it is now."""
-        ...
-
-    async def press(self, pane: str, keys: Sequence[str]) -> None:
-        """Press keys, by their tmux names."""
-        ...
-
-    async def paste(self, pane: str, text: str) -> None:
-        """Paste text, bracketed where the client asked for it."""
-        ...
-
-    async def write(self, pane: str, text: str) -> None:
-        """Type text literally."""
-        ...
-
-    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
-        """Call `changed` when the value of this tmux format changes in the pane."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -155,8 +135,6 @@ class Sidecar:
                 self._watch(folder, self._mail_changed)
             self._watch(paths.dir, self._agent_dir_changed)
             self._watch(os.path.join(self.about.root, ".nbs"), self._nbs_changed)
-            fmt = self.driver.flicker or STARTUP_FLICKER
-            await self._ground.subscribe(self.about.pane, fmt, lambda _value: self._loop.post(Flickered()))
             self._first_look()
             await self._loop.run()
         finally:
@@ -290,6 +268,8 @@ class Sidecar:
         match action:
             case Look():
                 return await self._look()
+            case Heed():
+                await self._heed(on=action.on)
             case ReadTranscript():
                 return read_transcript(self.driver, self._seek_transcript(), self.about.transcript_from)
             case Press():
@@ -335,6 +315,18 @@ class Sidecar:
         if reading.dialog is not None and not by_hook:
             answer = self.driver.answer(reading.dialog, self.facts.agent.dialogs)
         return ScreenSeen(reading, answer)
+
+    async def _heed(self, *, on: bool) -> None:
+        # Without a control client it begins with the next one; of a pane that is gone its end is told otherwise.
+        with suppress(TmuxError):
+            if on:
+                fmt = self.driver.flicker or STARTUP_FLICKER
+                await self._ground.subscribe(self.about.pane, fmt, self._flickered)
+            else:
+                await self._ground.unsubscribe(self.about.pane)
+
+    def _flickered(self, _value: str) -> None:
+        self._loop.post(Flickered())
 
     async def _press(self, action: Press) -> Pressed:
         """Press only if what is on the screen right now is still the dialog that was decided on."""

@@ -147,6 +147,15 @@ class Panes:
         if control is not None:
             await control.subscribe(name, pane, fmt)
 
+    async def unsubscribe(self, pane: str) -> None:
+        """End the pane's subscription; without one nothing is done."""
+        entry = self._subscriptions.pop(pane, None)
+        if (timer := self._again.pop(pane, None)) is not None:
+            timer.cancel()
+        control = self._live()
+        if entry is not None and control is not None:
+            await control.unsubscribe(entry[0])
+
     async def remove(self, pane: str) -> None:
         """Close a pane; one that is gone already is fine."""
         self._subscriptions.pop(pane, None)

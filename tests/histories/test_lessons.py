@@ -19,8 +19,8 @@ from nbs_fleet.model import AgentState, Exit, ExitKind, Priority
 from nbs_fleet.nbs.bus_format import Event
 from nbs_fleet.plan.types import AgentRecord, Desired
 from nbs_fleet.sidecar import wording
+from nbs_fleet.sidecar.ground import Ground
 from nbs_fleet.sidecar.mind import Mind
-from nbs_fleet.sidecar.watcher import Ground
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.supervisor import hosting
 from nbs_fleet.supervisor.board import is_call, pending

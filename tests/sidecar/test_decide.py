@@ -15,6 +15,7 @@ from nbs_fleet.sidecar.actions import (
     Event,
     Faulted,
     Flickered,
+    Heed,
     HookSeen,
     Look,
     Paused,
@@ -31,10 +32,11 @@ from nbs_fleet.sidecar.actions import (
     TranscriptSeen,
     WaitingSeen,
 )
-from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS, SUBMITTED
+from nbs_fleet.sidecar.decide import ANSWER_LIMIT, HOOK_SECONDS
 from nbs_fleet.sidecar.delivery import HIDDEN, RETRY_SECONDS, Counted, Type, Typed
 from nbs_fleet.sidecar.notices import NoticeRules, Notify, Pending, Waiting
 from nbs_fleet.sidecar.recovery import Nudge, Rules
+from nbs_fleet.sidecar.reporting import SUBMITTED
 from nbs_fleet.sidecar.states import TRANSITIONS, allowed
 from nbs_fleet.sidecar.weigh import HOOK_LEAD, SUBMIT_SECONDS
 from nbs_fleet.spec.team import Recovery
@@ -201,7 +203,7 @@ def test_a_dialog_without_a_policy_gets_no_key() -> None:
 
 def test_a_dialog_with_a_policy_gets_its_keys_once_and_not_again_at_once() -> None:
     run = Run()
-    assert run.tell(ScreenSeen(TRUST, ("1",))) == [Press(("1",), "trust?")]
+    assert run.tell(ScreenSeen(TRUST, ("1",))) == [Press(("1",), "trust?"), Heed(on=True)]
     assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]
     run.tell(Pressed(ok=True))
     assert not [a for a in run.tell(ScreenSeen(TRUST, ("1",))) if isinstance(a, Press)]

@@ -36,6 +36,7 @@ class Station:
         self._wake_at: float | None = None
         self._wakes = 0
         self._locked = False
+        self._heeds = False
         self._read: dict[str, dict[str, int]] = {}
         self._begins()
 
@@ -99,7 +100,8 @@ class Station:
             case "transcript":
                 self._transcript()
             case "flicker":
-                self.post(seen.Flickered())
+                if self._heeds:
+                    self.post(seen.Flickered())
             case "signal":
                 self._signal()
             case "pause":
@@ -192,6 +194,10 @@ class Station:
                 self.soon(chance(0.001, 0.02), lambda: self.post(self._turns()))
             case seen.Press():
                 self.soon(chance(0.01, 0.1), self._press, action)
+            case seen.Heed():
+                self._heeds = action.on
+                # tmux says first how it is.
+                self.soon(chance(0.01, 1.1), self.notice, "flicker")
             case seen.Report():
                 self.soon(0.0, self.world.boss.reported, self, action)
             case recovery.Restart():

@@ -1,0 +1,35 @@
+"""What a sidecar stands on: the pane of its client, as a seam that the supervisor fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from nbs_fleet.drivers.base import Screen
+
+
+class Ground(Protocol):
+    """What a sidecar stands on: the pane's screen and keys."""
+
+    async def look(self, pane: str) -> Screen:
+        """The pane as it is now."""
+        ...
+
+    async def press(self, pane: str, keys: Sequence[str]) -> None:
+        """Press keys, by their tmux names."""
+        ...
+
+    async def paste(self, pane: str, text: str) -> None:
+        """Paste text, bracketed where the client asked for it."""
+        ...
+
+    async def write(self, pane: str, text: str) -> None:
+        """Type text literally."""
+        ...
+
+    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
+        """Call `changed` when the value of this tmux format changes in the pane."""
+        ...
+
+    async def unsubscribe(self, pane: str) -> None:
+        """Do so no longer."""
