@@ -46,6 +46,7 @@ def conf(layout: Layout, team: str, bin_dir: str | None = None) -> str:
             f"{_segment(bin_dir)}#{{?pane_dead,ended  ,}}#{{?pane_in_mode,copy mode  ,}}#{{=40:pane_title}}",
         ),
         ("set", "-g", "status-interval", "2" if bin_dir else "0"),
+        *_resting(team),
         *_bindings(bin_dir),
         ("set", "-g", "display-time", "2000"),
         ("set", "-s", "escape-time", "20"),
@@ -74,6 +75,17 @@ def conf(layout: Layout, team: str, bin_dir: str | None = None) -> str:
         ("set", "-sq", "extended-keys-format", "xterm"),
     )
     return "".join(f"{_conf_line(words)}\n" for words in (*pleasant, *musts))
+
+
+def _resting(team: str) -> tuple[tuple[str, ...], ...]:
+    """No timer for a status line that nobody sees: tmux keeps one for each client, our own control client included."""
+    target = session_target(team)
+    # A person's client is named by its terminal.
+    seen = "#{m:*/dev/*,#{session_attached_list}}"
+    rest = f"set -t {target}: status-interval 0"
+    choose = f"if-shell -F -t {target}: '{seen}' 'set -u -t {target}: status-interval' '{rest}'"
+    told = {"session-created": rest, "client-attached": choose, "client-detached": choose}
+    return tuple(("set-hook", "-g", f"{event}[90]", command) for event, command in told.items())
 
 
 def _segment(bin_dir: str | None) -> str:

@@ -87,7 +87,9 @@ class Person:
         os.write(self._main, keys)
 
     def leave(self) -> None:
-        """Close the terminal."""
-        self.process.kill()
-        self.process.wait()
-        os.close(self._main)
+        """Close the terminal; once is enough."""
+        if self._main >= 0:
+            self.process.kill()
+            self.process.wait()
+            os.close(self._main)
+            self._main = -1

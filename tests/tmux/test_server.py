@@ -184,6 +184,24 @@ def test_attaching_shows_that_pane(server: Server, person: Callable[..., Person]
     assert server.show("#{pane_id}") == panes["a"].id
 
 
+def test_the_status_line_has_no_timer_while_nobody_sees_it(server: Server, person: Callable[..., Person]) -> None:
+    server.tmux.run("set", "-g", "status-interval", "7")
+    pane = server.up(["ana"])["ana"]
+    assert server.show("#{status-interval}") == "0"
+    argv = server.tmux.argv("-C", "attach-session", "-t", "=team")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as control:
+        eventually(lambda: server.show("#{session_attached}") == "1")
+        assert server.show("#{status-interval}") == "0"
+        one, two = (person(server.tmux.attach_argv(pane.id)) for _ in range(2))
+        eventually(lambda: server.show("#{status-interval}") == "7")
+        one.leave()
+        eventually(lambda: server.show("#{session_attached}") == "2")
+        assert server.show("#{status-interval}") == "7"
+        two.leave()
+        eventually(lambda: server.show("#{status-interval}") == "0")
+        control.terminate()
+
+
 def test_who_only_reads_can_not_type(server: Server, person: Callable[..., Person]) -> None:
     pane = server.up(["ana"], "exec cat\n")["ana"]
     reader = person(server.tmux.attach_argv(pane.id, read_only=True))
