@@ -28,6 +28,8 @@ from nbs_fleet.launch.tmux_text import (
 
 _FLAGS = "ignore-size,no-output"
 """A client that is not sized and gets no output can hang without any harm to agents (measured on 3.3a)."""
+LISTENING = "ignore-size,pause-after=1"
+"""A client that is told of all output; tmux keeps none of it back for one that takes none for a second."""
 _OCCUPIED = "#{||:#{pane_in_mode},#{pane_dead}}"
 """Holds for a pane that takes no input: a person has it in copy mode (or another of tmux's modes), or it is dead."""
 _SUBSCRIPTION = re.compile(r"%subscription-changed (\S+) (\S+) (\S+) (\S+) (\S+) : (.*)", re.DOTALL)
@@ -54,13 +56,16 @@ class Control(asyncio.SubprocessProtocol):
     `closed` gets a reason when the client is gone: the server died, the session was closed, it did not answer,
     or `close` was called. From then on each call raises TmuxError at once, and `Tmux` (a fork per call) is the
     way on. `on_subscription(name, pane, value)` and `on_window_close(window_id)` are called from the loop;
-    `pane` is empty for a subscription to a session or window.
+    `pane` is empty for a subscription to a session or window. So are, with the flags LISTENING, `on_output(pane)` for
+    each piece of output, and `on_pause()` when tmux has left some out, as it was not read in time.
     """
 
     def __init__(self, timeout: float = 10.0) -> None:
         """`timeout` seconds bound the connection and each later call."""
         self.on_subscription: Callable[[str, str, str], None] | None = None
         self.on_window_close: Callable[[str], None] | None = None
+        self.on_output: Callable[[str], None] | None = None
+        self.on_pause: Callable[[], None] | None = None
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._timeout = timeout
         self._transport: asyncio.SubprocessTransport | None = None
@@ -73,9 +78,9 @@ class Control(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self._lost = asyncio.Event()
 
-    async def connect(self, socket: str, session: str) -> Self:
+    async def connect(self, socket: str, session: str, flags: str = _FLAGS) -> Self:
         """Attach to a session of exactly this name. Raises TmuxError when there is no such server or session."""
-        argv = ["tmux", "-N", "-u", "-S", socket, "-C", "attach-session", "-t", session_target(session), "-f", _FLAGS]
+        argv = ["tmux", "-N", "-u", "-S", socket, "-C", "attach-session", "-t", session_target(session), "-f", flags]
         loop = asyncio.get_running_loop()
         try:
             await loop.subprocess_exec(lambda: self, *argv, env=client_environ(os.environ))
@@ -295,7 +300,13 @@ class Control(asyncio.SubprocessProtocol):
                     item.future.set_result(item.got)
 
     def _told(self, text: str) -> None:
-        if text.startswith(("%window-close ", "%unlinked-window-close ")):
+        if text.startswith(("%extended-output ", "%output ")):
+            if self.on_output is not None:
+                self.on_output(text.split(" ", 2)[1])
+        elif text.startswith("%pause "):
+            if self.on_pause is not None:
+                self.on_pause()
+        elif text.startswith(("%window-close ", "%unlinked-window-close ")):
             if self.on_window_close is not None:
                 self.on_window_close(text.split(" ", 1)[1])
         elif (found := _SUBSCRIPTION.fullmatch(text)) and self.on_subscription is not None:

@@ -27,8 +27,11 @@ class Ground(Protocol):
         """Type text literally."""
         ...
 
-    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
-        """Call `changed` when the value of this tmux format changes in the pane."""
+    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None], *, alone: bool) -> None:
+        """Call `changed` when the value of this tmux format changes in the pane.
+
+        `alone`: nothing else tells what its client does, so any output is worth being told of at once.
+        """
         ...
 
     async def unsubscribe(self, pane: str) -> None:

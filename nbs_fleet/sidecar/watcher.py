@@ -321,7 +321,9 @@ class Sidecar:
         with suppress(TmuxError):
             if on:
                 fmt = self.driver.flicker or STARTUP_FLICKER
-                await self._ground.subscribe(self.about.pane, fmt, self._flickered)
+                can = self.driver.capabilities
+                alone = not (can.hooks or can.state_file)
+                await self._ground.subscribe(self.about.pane, fmt, self._flickered, alone=alone)
             else:
                 await self._ground.unsubscribe(self.about.pane)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -12,19 +11,17 @@ import tenacity
 from nbs_fleet.drivers.base import Screen
 from nbs_fleet.errors import FleetError, TmuxError
 from nbs_fleet.launch import processes
-from nbs_fleet.launch.control import Control
+from nbs_fleet.launch.control import LISTENING, Control
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.launch.tmux_text import Pane
 from nbs_fleet.model import ProcId
+from nbs_fleet.supervisor.ears import Ears
+from nbs_fleet.supervisor.hearing import Mode
 
 ATTACH_SECONDS = 3.0
 """How long keys wait for the control client when it was lost: it is attached again after a tenth of a second."""
 SETTLE_SECONDS = 1.0
 """How long an exit status is waited for after a client's death."""
-
-SAME_SECOND = 1.1
-"""Seconds after a change in a pane at which it is told of again: tmux knows the time of output in whole seconds, so what
-is drawn within the second of a change that was told, with the cursor at the same place, is told by nobody."""
 
 
 class Panes:
@@ -34,9 +31,7 @@ class Panes:
         self.tmux, self._session = tmux, session
         self.on_lost: Callable[[str], None] = lambda _why: None
         self._control: Control | None = None
-        self._subscriptions: dict[str, tuple[str, str, Callable[[str], None]]] = {}
-        self._names = itertools.count(1)
-        self._again: dict[str, asyncio.TimerHandle] = {}
+        self._ears = Ears(self._live, lambda: Control().connect(tmux.socket, session, LISTENING))
         self._closing = False
         self._attached = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -51,9 +46,7 @@ class Panes:
     async def close(self) -> None:
         """Let the control client go."""
         self._closing = True
-        for timer in self._again.values():
-            timer.cancel()
-        self._again.clear()
+        await self._ears.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -136,29 +129,26 @@ class Panes:
             raise TmuxError("tmux send-keys: no control client")
         await control.write(pane, text)
 
-    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None]) -> None:
+    async def subscribe(self, pane: str, fmt: str, changed: Callable[[str], None], *, alone: bool = False) -> None:
         """Call `changed` when `fmt` changes in this pane, and once more when it then stays as it is.
 
-        The next subscription of the pane replaces it.
+        That is within a second or two; for a pane of which nothing else tells (`alone`) it is at once, with an empty
+        value, at any output, while the panes are quiet. The next subscription of the pane replaces it.
         """
-        name = f"nbs{next(self._names)}"
-        self._subscriptions[pane] = (name, fmt, changed)
-        control = self._live()
-        if control is not None:
-            await control.subscribe(name, pane, fmt)
+        await self._ears.subscribe(pane, fmt, changed, alone=alone)
 
     async def unsubscribe(self, pane: str) -> None:
         """End the pane's subscription; without one nothing is done."""
-        entry = self._subscriptions.pop(pane, None)
-        if (timer := self._again.pop(pane, None)) is not None:
-            timer.cancel()
-        control = self._live()
-        if entry is not None and control is not None:
-            await control.unsubscribe(entry[0])
+        await self._ears.unsubscribe(pane)
+
+    @property
+    def hearing(self) -> Mode:
+        """What tells now of the panes of which nothing else tells."""
+        return self._ears.mode
 
     async def remove(self, pane: str) -> None:
         """Close a pane; one that is gone already is fine."""
-        self._subscriptions.pop(pane, None)
+        self._ears.forget(pane)
         if await self.find(pane) is not None:
             await asyncio.to_thread(self.tmux.kill_pane, pane)
 
@@ -200,16 +190,9 @@ class Panes:
         except TmuxError:
             self._control = None
             return
-        control.on_subscription = self._changed
         self._control = control
         self._attached.set()
-        for pane, (name, fmt, _) in list(self._subscriptions.items()):
-            try:
-                await control.subscribe(name, pane, fmt)
-            except TmuxError:
-                # It may be lost again already; whoever keeps it attached notices.
-                if not control.alive:
-                    return
+        await self._ears.attached(control)
 
     async def _keep(self) -> None:
         """Attach again whenever the control client is lost; when the server itself is gone, say so."""
@@ -229,23 +212,6 @@ class Panes:
             self._control = None
             await asyncio.wait_for(asyncio.shield(_pause(min(30.0, 0.1 * 2**failures))), None)
             await self._attach()
-
-    def _changed(self, name: str, pane: str, value: str) -> None:
-        if self._tell(name, pane, value) and not self._closing:
-            if pane in self._again:
-                self._again[pane].cancel()
-            self._again[pane] = asyncio.get_running_loop().call_later(SAME_SECOND, self._tell_again, name, pane, value)
-
-    def _tell_again(self, name: str, pane: str, value: str) -> None:
-        del self._again[pane]
-        self._tell(name, pane, value)
-
-    def _tell(self, name: str, pane: str, value: str) -> bool:
-        entry = self._subscriptions.get(pane)
-        if entry is None or entry[0] != name:
-            return False
-        entry[2](value)
-        return True
 
 
 def server_of(tmux: Tmux) -> ProcId | None:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from nbs_fleet.errors import TmuxError
+from nbs_fleet.supervisor.hearing import Mode
 from nbs_fleet.supervisor.panes import Panes
 from tests.support.servers import Server
 from tests.support.waiting import eventually_async
@@ -84,3 +85,49 @@ async def test_a_change_is_told_once_more_when_the_pane_then_stays_as_it_is(serv
         while await heard.get() != "a new title":
             pass
         assert await heard.get() == "a new title"
+
+
+def deafen() -> None:
+    """Kill the client that listens to output: of our two the younger one."""
+    found = [p for p in psutil.Process().children() if "-C" in p.cmdline()]
+    assert len(found) == 2
+    os.kill(max(found, key=lambda p: (p.create_time(), p.pid)).pid, signal.SIGKILL)
+
+
+async def test_a_pane_of_which_nothing_else_tells_is_told_of_at_once_while_it_is_quiet(
+    server: Server, panes: Panes
+) -> None:
+    pane = server.up(["ana"], "stty -echo\nexec cat\n")["ana"].id
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    told: Callable[[str], None] = heard.put_nowait
+    await panes.subscribe(pane, "#{window_activity}", told, alone=True)
+    await eventually_async(lambda: panes.hearing is Mode.OUTPUT)
+    for last in (False, True):
+        while not heard.empty():
+            heard.get_nowait()
+        await panes.write(pane, "word")
+        await panes.press(pane, ["Enter"])
+        async with asyncio.timeout(20):
+            assert await heard.get() == ""
+        if not last:
+            deafen()
+            await eventually_async(lambda: panes.hearing is Mode.CLOCK)
+            await eventually_async(lambda: panes.hearing is Mode.OUTPUT)
+
+
+async def test_a_loud_pane_is_told_of_once_a_second(server: Server, panes: Panes) -> None:
+    text = "stty -echo\nread word\nwhile :; do echo more; sleep 0.005; done\n"
+    pane = server.up(["ana"], text)["ana"].id
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    told: Callable[[str], None] = heard.put_nowait
+    await panes.subscribe(pane, "#{history_size} #{cursor_y}", told, alone=True)
+    await eventually_async(lambda: panes.hearing is Mode.OUTPUT)
+    await panes.press(pane, ["Enter"])
+    await eventually_async(lambda: panes.hearing is Mode.CLOCK)
+    async with asyncio.timeout(20):
+        # By its format now: by output it came without a value.
+        while not await heard.get():
+            pass
+    await panes.unsubscribe(pane)
+    await panes.subscribe(pane, "#{pane_title}", told, alone=False)
+    await eventually_async(lambda: len([p for p in psutil.Process().children() if "-C" in p.cmdline()]) == 1)
