@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pty
 import select
 import shlex
 import subprocess
@@ -175,6 +176,34 @@ class Noticed:
         self._thread.join(5)
         for fd in (self._fd, self._over):
             os.close(fd)
+
+
+class Drawn:
+    """The floor of what is seen of a terminal: a thread that blocks on one of its own and takes the time of each output."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self._main, self.side = pty.openpty()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                os.read(self._main, 65536)
+            except OSError:
+                return  # the other side was closed
+            self.times.append(time.time())
+
+    def after(self, at: float) -> float:
+        """The first output at or after this wall second."""
+        return until(lambda: next((seen for seen in self.times if seen >= at), None), "the terminal speaks")
+
+    def close(self) -> None:
+        """Stop."""
+        os.close(self.side)
+        self._thread.join(5)
+        os.close(self._main)
 
 
 def settle(number: int) -> None:

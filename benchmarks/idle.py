@@ -12,11 +12,14 @@ from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, media
 from benchmarks.teams import BenchmarkError, Machinery
 
 SIZES = (10, 50, 200)
+BLIND = 50
+"""So many stubs, which are known by their screens alone."""
 WINDOW = 30.0
 """Seconds of a window; each holds one slow poll, a tenth of a round: what rounds do is spread over their polls."""
 LOOP_WINDOW = 15.0
-REST = 8.0
-"""Seconds that all are left alone first: what follows a start is no idleness."""
+REST = 40.0
+"""Seconds that all are left alone first: what follows a start is no idleness, its first slow poll included."""
+LOOP_REST = 4.0
 CPU_GOALS = {50: 0.02, 200: 0.05}
 LESS_CPU = 3500
 MEMORY_GOALS = {50: 18.0, 200: 20.0}
@@ -32,29 +35,29 @@ async def wait():
 asyncio.run(wait())
 """
 
-Windows = dict[int, list[tuple[float, float]]]
-"""By number of agents: (percent of a core, wake-ups per second) of each window."""
+Windows = dict[str, list[tuple[float, float]]]
+"""By name of the team: (percent of a core, wake-ups per second) of each window."""
 
 
-def measure(machineries: dict[int, Machinery], windows: int) -> Windows:
+def measure(machineries: dict[str, Machinery], windows: int) -> Windows:
     """Leave all teams alone, and take what each costs meanwhile."""
-    found: Windows = {number: [] for number in machineries}
+    found: Windows = {name: [] for name in machineries}
     time.sleep(REST)
     for _ in range(windows):
-        before = {number: parts.cost() for number, parts in machineries.items()}
+        before = {name: parts.cost() for name, parts in machineries.items()}
         began = time.monotonic()
         time.sleep(WINDOW)
-        for number, parts in machineries.items():
-            took = parts.cost().since(before[number])
+        for name, parts in machineries.items():
+            took = parts.cost().since(before[name])
             seconds = time.monotonic() - began
-            found[number].append((took.cpu / seconds * 100, took.woken / seconds))
+            found[name].append((took.cpu / seconds * 100, took.woken / seconds))
     return found
 
 
 def of_loops(number: int) -> tuple[float, float]:
     """(percent of a core, megabytes) of so many shell loops and their tmux server."""
     with bare.looped(number, teams.STUB) as loops:
-        time.sleep(REST / 2)
+        time.sleep(LOOP_REST)
         before, began = loops.cpu(), time.monotonic()
         time.sleep(LOOP_WINDOW)
         percent = (loops.cpu() - before) / (time.monotonic() - began) * 100
@@ -73,28 +76,38 @@ def of_process(imports: str) -> float:
 
 
 def figures(options: Options) -> list[Figure]:
-    """All sizes at once, since none of them does anything; then the shell loops, one size after the other."""
+    """All teams at once, since none of them does anything; then the shell loops, one size after the other."""
     sizes = SIZES[:2] if options.quick else SIZES
+    contents = {_name(number): teams.simulated(number) for number in sizes}
+    blind = options.some(BLIND, 10)
+    contents[_name(blind, "stubs")] = teams.stubs(blind)
     with ExitStack() as stack:
-        running = {number: stack.enter_context(teams.running(teams.stubs(number))) for number in sizes}
-        machineries = {number: team.machinery() for number, team in running.items()}
+        running = {name: stack.enter_context(teams.running(content)) for name, content in contents.items()}
+        machineries = {name: team.machinery() for name, team in running.items()}
         windows = measure(machineries, options.some(2, 1))
-        memory = {number: machine.pss((parts.supervisor, parts.control)) for number, parts in machineries.items()}
+        memory = {name: machine.pss(parts.ours) for name, parts in machineries.items()}
     looped = {number: of_loops(number) for number in sizes}
-    found = [figure for number in sizes for figure in _cpu(number, windows[number], looped[number][0])]
-    found += [_memory(number, memory[number], looped[number][1]) for number in sizes[1:]]
+    found = [figure for number in sizes for figure in _cpu(_name(number), number, windows, looped[number][0])]
+    found += _cpu(_name(blind, "stubs"), None, windows, looped[blind][0])
+    found += [_memory(number, memory[_name(number)], looped[number][1]) for number in sizes[1:]]
     small, large = sizes[-2:]
-    each = (memory[large] - memory[small]) / (large - small)
+    each = (memory[_name(large)] - memory[_name(small)]) / (large - small)
     found.append(Figure(f"memory, each agent more ({small} to {large})", "MB", _one(each), at_most=AGENT_GOAL))
     return found
 
 
-def _cpu(number: int, windows: list[tuple[float, float]], looped: float) -> list[Figure]:
-    percent, woken = (median(values) for values in zip(*windows, strict=True))
-    beside = Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if number in CPU_GOALS else None, greater=True)
+def _name(number: int, kind: str = "agents") -> str:
+    return f"{number} {kind}"
+
+
+def _cpu(name: str, number: int | None, windows: Windows, looped: float) -> list[Figure]:
+    """The figures of one team; the goals are those of so many agents."""
+    percent, woken = (median(values) for values in zip(*windows[name], strict=True))
+    goal = CPU_GOALS.get(number) if number is not None else None
+    beside = Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if goal else None, greater=True)
     return [
-        Figure(f"idle CPU, {number} agents", "%", percent, at_most=CPU_GOALS.get(number), beside=(beside,)),
-        Figure(f"wake-ups, {number} agents", "/s", woken, at_most=1.0 if number == 50 else None),
+        Figure(f"idle CPU, {name}", "%", percent, at_most=goal, beside=(beside,)),
+        Figure(f"wake-ups, {name}", "/s", woken, at_most=1.0 if number == 50 else None),
     ]
 
 
@@ -111,9 +124,11 @@ def _one(value: float) -> Spread:
 
 BENCHMARK = Benchmark(
     "idle",
-    "Teams of stubs (a shell that shows an input and sleeps) are idle. CPU and wake-ups are those of the supervisor, the "
-    f"tmux server and the control client, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
-    "each of which holds one slow poll (of a round of ten, in which each quiet agent has its turn). The shell loops (`benchmarks/sidecar.sh`, one per pane) run on a tmux server of "
-    "their own; their CPU is theirs, their children's and that server's. Memory is PSS.",
+    "Teams of simulated agents are idle; so is one of stubs (a shell that shows an input and sleeps), which have neither hooks "
+    "nor a state file. CPU and wake-ups are those of the supervisor, the "
+    f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
+    "each of which holds one slow poll (of a round of ten, in which each quiet agent has its turn). The shell loops "
+    "(`benchmarks/sidecar.sh`, one per pane of a stub) run on a tmux server of their own; their CPU is theirs, their "
+    "children's and that server's. Memory is PSS.",
     figures,
 )

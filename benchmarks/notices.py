@@ -9,19 +9,23 @@ import time
 from collections.abc import Callable
 
 from benchmarks import bare, teams
-from benchmarks.bare import Loops, Noticed
+from benchmarks.bare import Drawn, Loops, Noticed
 from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median, quantile
 from benchmarks.teams import BUS, CHAT, STUB, BenchmarkError, Team, until
 from nbs_fleet.model import AgentState, Priority
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.supervisor import store
+from nbs_fleet.supervisor.ears import BRIEF
 
 ROUNDS = 150
 DEATHS = 20
 LOOPS = 10
+HEARD = 5.0
+"""Seconds after which the output of quiet panes is listened to."""
 SETTLED = 0.02
 """Seconds between two rounds: each is to meet a supervisor at rest."""
+INOTIFY = "bare inotify"
 Times = tuple[list[float], list[float]]
 """Milliseconds until the supervisor knew, and until bare inotify knew."""
 
@@ -111,6 +115,32 @@ def _rounds(
     return ours, floor
 
 
+def outputs(team: Team, rounds: int) -> Times:
+    """A client that is known by its screen alone draws: we write to its terminal."""
+    story = team.story("a-1")
+    (terminal,) = team.tmux.run("list-panes", "-a", "-f", "#{@nbs_handle}", "-F", "#{pane_tty}").split()
+    ours: list[float] = []
+    floor: list[float] = []
+    drawn = Drawn()
+    file = os.open(terminal, os.O_WRONLY | os.O_NOCTTY)
+    try:
+        time.sleep(HEARD)
+        for number in range(rounds):
+            frame = f"\x1b[H\x1b[2K{number}\r\n> ".encode()
+            at = time.time()
+            os.write(file, frame)
+            ours.append((story.wait_event("Flickered", after=at)["wall"] - at) * 1000)
+            at = time.time()
+            os.write(drawn.side, frame)
+            floor.append((drawn.after(at) - at) * 1000)
+            # Output that comes in two pieces is told of twice, and what follows that so much later.
+            time.sleep(2 * BRIEF + SETTLED)
+    finally:
+        os.close(file)
+        drawn.close()
+    return ours, floor
+
+
 def deaths(team: Team) -> list[float]:
     """Milliseconds from SIGKILL for each agent in turn until its exit status is known."""
     took = []
@@ -155,6 +185,8 @@ def figures(options: Options) -> list[Figure]:
         state = states(team, rounds)
         team.command("pause", "a-1")
         line, event = lines(team, rounds), events(team, rounds)
+    with teams.running(teams.stubs(1)) as team:
+        output = outputs(team, rounds)
     with teams.running(teams.stubs(options.some(DEATHS, 3))) as team:
         died = deaths(team)
     with bare.looped(LOOPS, STUB) as loops:
@@ -163,26 +195,27 @@ def figures(options: Options) -> list[Figure]:
         slow_deaths = deaths_of_loops(loops)
     dead = Beside("shell loops", median(slow_deaths), at_least=50)
     return [
-        *_pair("state file written -> known", state, slow, (0.5, 5.0), 5),
-        *_pair("chat line written -> known", line, slow, (0.5, 3.0), 3),
-        *_pair("bus event written -> known", event, slow, (0.1, 3.0), 3),
+        *_pair("state file written -> known", state, slow, (0.5, 5.0), (INOTIFY, 5)),
+        *_pair("pane output -> known", output, slow, (0.5, 3.0), ("raw pty", 6)),
+        *_pair("chat line written -> known", line, slow, (0.5, 3.0), (INOTIFY, 3)),
+        *_pair("bus event written -> known", event, slow, (0.1, 3.0), (INOTIFY, 3)),
         Figure("agent killed -> its exit known, p50", "ms", quantile(died, 0.5), at_most=10.0, beside=(dead,)),
         Figure("agent killed -> its exit known, p99", "ms", quantile(died, 0.99)),
     ]
 
 
-def _pair(name: str, times: Times, slow: list[float], goals: tuple[float, float], floor: float) -> list[Figure]:
+def _pair(
+    name: str, times: Times, slow: list[float], goals: tuple[float, float], floor: tuple[str, float]
+) -> list[Figure]:
     ours, bare_times = times
-    p50, p99 = goals
+    (p50, p99), (bare, most) = goals, floor
     beside = (
-        Beside("bare inotify", quantile(bare_times, 0.5), at_most=floor),
+        Beside(bare, quantile(bare_times, 0.5), at_most=most),
         Beside("shell loops, chat line", quantile(slow, 0.5), at_least=1000),
     )
     return [
         Figure(f"{name}, p50", "ms", quantile(ours, 0.5), at_most=p50, beside=beside),
-        Figure(
-            f"{name}, p99", "ms", quantile(ours, 0.99), at_most=p99, beside=(Beside("bare inotify", _p99(bare_times)),)
-        ),
+        Figure(f"{name}, p99", "ms", quantile(ours, 0.99), at_most=p99, beside=(Beside(bare, _p99(bare_times)),)),
     ]
 
 
@@ -194,7 +227,8 @@ BENCHMARK = Benchmark(
     "notices",
     "A simulated agent's state file, its chat and its bus are written again and again, by an own process; the story says "
     "to the microsecond when the supervisor decided on it. Each time begins just before the rename that puts the file in "
-    "its place. The floor is a thread that blocks on inotify of the same folder. Agents are killed (SIGKILL) one after the other; the story's "
+    "its place. The floor is a thread that blocks on inotify of the same folder. A stub's terminal is written to in the same way; "
+    "its floor is a thread that reads a terminal of its own. Agents are killed (SIGKILL) one after the other; the story's "
     "milliseconds say when the exit status was known. Ten shell loops hear of chat lines and deaths the same way.",
     figures,
 )

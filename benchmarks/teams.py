@@ -45,12 +45,18 @@ class Machinery(Struct, frozen=True):
 
     server: int
     supervisor: int
-    control: int
+    controls: tuple[int, ...]
+    """Control clients: that of the commands, and one that listens to output, while there is one."""
+
+    @property
+    def ours(self) -> tuple[int, ...]:
+        """Those that are not tmux's server."""
+        return (self.supervisor, *self.controls)
 
     @property
     def all(self) -> tuple[int, ...]:
-        """All three."""
-        return (self.server, self.supervisor, self.control)
+        """All of them."""
+        return (self.server, *self.ours)
 
     def cost(self) -> Cost:
         """What they have taken so far."""
@@ -117,10 +123,9 @@ class Team:
             server, supervisor = self.tmux.server_pid(), holder(self.paths.lock)
             if server is None or supervisor is None:
                 return None
-            for client in self.tmux.run("list-clients", "-F", "#{client_control_mode} #{client_pid}").splitlines():
-                if client.startswith("1 "):
-                    return Machinery(server, supervisor.pid, int(client.split()[1]))
-            return None
+            rows = self.tmux.run("list-clients", "-F", "#{client_control_mode} #{client_pid}").splitlines()
+            controls = tuple(int(row.split()[1]) for row in rows if row.startswith("1 "))
+            return Machinery(server, supervisor.pid, controls) if controls else None
 
         return until(find, "the supervisor and its control client run")
 
@@ -159,9 +164,13 @@ class Story:
         """Wait for a line about this."""
         return self.wait(lambda line: line["what"] == word, f'the story says "{word}"')
 
-    def wait_event(self, kind: str) -> dict[str, Any]:
-        """Wait for a line about an event that changed something; its `wall` is exact."""
-        return self.wait(lambda line: (line.get("event") or {}).get("type") == kind, f"{kind} was decided on")
+    def wait_event(self, kind: str, after: float = 0.0) -> dict[str, Any]:
+        """Wait for a line about an event that changed something; its `wall` is exact, and later than `after`."""
+
+        def fits(line: dict[str, Any]) -> bool:
+            return (line.get("event") or {}).get("type") == kind and line["wall"] > after
+
+        return self.wait(fits, f"{kind} was decided on")
 
 
 def until(look: Callable[[], T | None], what: str, *, within: float = WITHIN) -> T:
