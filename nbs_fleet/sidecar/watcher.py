@@ -141,14 +141,15 @@ class Sidecar:
             for directory, callback in self._watched:
                 self._watcher.remove(directory, callback)
 
-    def poll(self, number: int, *, told: bool) -> None:
-        """The slow poll, for what nobody gave notice of, if it is this sidecar's turn."""
+    def poll(self, number: int, *, told: bool) -> bool:
+        """The slow poll, for what nobody gave notice of, if it is this sidecar's turn; whether it is."""
         if not is_due(self._loop.state, self.facts.agent.handle, number, told=told):
-            return
+            return False
         self._state_dir_changed("")
         self._spool_changed("")
         self._mail_changed("")
         self._loop.post(Ticked(poll=True))
+        return True
 
     async def read(self) -> Reading:
         """A fresh look at the screen."""

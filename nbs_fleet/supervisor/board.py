@@ -78,12 +78,14 @@ class Board:
             self._chats[path] = Chat(path)
         return self._chats[path]
 
-    def look(self) -> None:
-        """Read everything and tell everyone."""
-        self._soon = False
-        events = {folder: self._events(bus) for folder, bus in self._buses.items()}
+    def look(self, others: frozenset[str] = frozenset()) -> None:
+        """Read everything and tell everyone but `others`."""
+        self._soon = self._soon and bool(others)
+        trays = {handle: tray for handle, tray in self._trays.items() if handle not in others}
+        folders = {folder for tray in trays.values() for folder in tray.buses}
+        events = {folder: self._events(self._buses[folder]) for folder in sorted(folders)}
         roster = self._roster()
-        for handle, tray in self._trays.items():
+        for handle, tray in trays.items():
             unread = tuple(u for path in tray.chats if (u := self._unread(path, handle)) is not None)
             mine: list[Event] = []
             for folder in tray.buses:

@@ -85,9 +85,9 @@ class Desk:
         """Tell an agent something that nobody in particular says."""
         self._accept(handle, text)
 
-    def look(self) -> None:
-        """The slow poll."""
-        self.board.look()
+    def look(self, others: frozenset[str]) -> None:
+        """The slow poll, but for agents whose turn it is not."""
+        self.board.look(others)
 
     def _first_chat(self, handle: str) -> str | None:
         return self.board.first_chat(handle)

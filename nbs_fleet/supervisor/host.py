@@ -376,10 +376,10 @@ class Supervisor:
 
     def _poll(self) -> None:
         if not self._over.done():
-            self.sidecars.poll()
-            self.desk.look()
+            others = self.sidecars.poll()
+            self.desk.look(others)
             self.attention.look(self.loop.state)
-            self._upkeep.look()
+            self._upkeep.look(others)
             for handle, life in self.loop.state.lives.items():
                 if life.record.state is AgentState.BUSY:
                     self._measure_soon(handle)

@@ -83,11 +83,11 @@ class Sidecars:
             self.end(handle)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def poll(self) -> None:
-        """The slow poll: each sidecar whose turn it is looks at everything again."""
+    def poll(self) -> frozenset[str]:
+        """The slow poll: each sidecar whose turn it is looks at everything again; the handles of the others."""
         self._polls += 1
-        for sidecar in self._running.values():
-            sidecar.poll(self._polls, told=self._watcher.tells)
+        told, running = self._watcher.tells, self._running.items()
+        return frozenset(handle for handle, sidecar in running if not sidecar.poll(self._polls, told=told))
 
     def see(self, handle: str, waiting: Waiting) -> None:
         """Tell one sidecar what waits for its agent; one that begins later is told then."""

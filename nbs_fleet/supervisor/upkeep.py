@@ -8,6 +8,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -64,6 +65,8 @@ class Upkeep:
         self._times: Counter[str] = Counter()
         self._watched: set[str] = set()
         self._looked: dict[str, Signature | None] = {}
+        self._due: set[str] = set()
+        """Agents whose files are looked at next: something changed there, or it is their turn."""
         self._plan = plan
         self._names: frozenset[str] = frozenset()
         self._signs: dict[str, File] = {}
@@ -74,19 +77,22 @@ class Upkeep:
         paths = plan.paths
         self._plan = plan
         self._known.clear()
+        self._due.update(a.agent.handle for a in plan.agents)
         # Known by what it says itself: who made `.nbs`.
         self._signs = {path: File(data) for path, data in rundir.signs(paths, plan.root).items()}
         known = (*team_files(plan), *self._signs, paths.attention, paths.budget, paths.began, paths.socket, paths.tmux)
         self._names = frozenset(os.path.basename(path) for path in known)
-        folders = {paths.run, paths.bin, *(paths.agent(a.agent.handle).dir for a in plan.agents)}
-        for folder in folders - self._watched:
-            with suppress(FleetError):  # the limit of watches: the poll remains
-                self._watcher.add(folder, partial(self._changed, folder))
-                self._watched.add(folder)
+        for folder in (paths.run, paths.bin):
+            self._watch(folder, None)
+        for handle in (a.agent.handle for a in plan.agents):
+            self._watch(paths.agent(handle).dir, handle)
         self._later(SOON)
 
-    def look(self) -> None:
-        """The slow poll."""
+    def look(self, others: frozenset[str] = frozenset()) -> None:
+        """The slow poll, but for agents whose turn it is not: changes of their files were told."""
+        lives = self._lives().items()
+        # A record that could not be written is news that no file tells of.
+        self._due |= {handle for handle, life in lives if handle not in others or not self._knows(handle, life.record)}
         self._later(0.0)
 
     async def close(self) -> None:
@@ -97,10 +103,20 @@ class Upkeep:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _changed(self, folder: str, name: str) -> None:
-        """Only what others wrote is worth a look at once; records change with each state, and are polled."""
-        paths = self._plan.paths
-        if not name or name in (self._names if folder in (paths.run, paths.bin) else _AGENTS_NAMES):
+    def _watch(self, folder: str, handle: str | None) -> None:
+        if folder not in self._watched:
+            with suppress(FleetError):  # the limit of watches: the poll remains
+                self._watcher.add(folder, partial(self._changed, handle))
+                self._watched.add(folder)
+
+    def _changed(self, handle: str | None, name: str) -> None:
+        """Only what others wrote is worth a look at once; records change with each state, and are polled.
+
+        `handle`: whose folder it is; None: the team's.
+        """
+        if handle is not None:
+            self._due.add(handle)
+        if not name or name in (self._names if handle is None else _AGENTS_NAMES):
             self._later(SOON)
 
     def _later(self, seconds: float) -> None:
@@ -112,10 +128,10 @@ class Upkeep:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look(), name="upkeep")
 
-    def _tell_damage(self) -> None:
+    def _tell_damage(self, due: AbstractSet[str]) -> None:
         """Say of files that only their writers know that they are damaged: their readers take some for none."""
         paths = self._plan.paths
-        agents = [paths.agent(handle) for handle in self._lives()]
+        agents = [paths.agent(handle) for handle in self._lives() if handle in due]
         for path in (paths.began, paths.budget, *(agent.signal for agent in agents)):
             if self._is_new(path) and not is_json(path):
                 self._tell_damaged(path, why="it is no JSON")
@@ -135,11 +151,17 @@ class Upkeep:
         self._story.tell(moment().wall, "file damaged", file=name, **more)
 
     async def _look(self) -> None:
-        self._tell_damage()
-        wrong = self._differing()
+        due, self._due = self._due, set()
+        # A start makes its agent's files itself.
+        self._due |= {handle for handle, life in self._lives().items() if life.flight and handle in due}
+        self._tell_damage(due)
+        wrong = self._differing(due)
         sockets = self._sockets()
         if not wrong and not sockets:
             return
+        if wrong:
+            # Until they are seen to be right.
+            self._due |= due
         try:
             if not self._lock.try_acquire():
                 self._later(AGAIN)
@@ -147,42 +169,53 @@ class Upkeep:
             try:
                 await self._mend_sockets(sockets)
                 # Once more, as an `up` may have come and gone since.
-                self._mend(self._differing())
+                self._mend(self._differing(due))
             finally:
                 self._lock.release()
         except (FleetError, OSError) as error:
             what = error.message if isinstance(error, FleetError) else str(error)
             self._story.tell(moment().wall, "not put right", error=what)
 
-    def _sources(self) -> Iterator[tuple[str, object, Callable[[], Mapping[str, File]]]]:
+    def _sources(self, due: AbstractSet[str]) -> Iterator[tuple[str, object, Callable[[], Mapping[str, File]]]]:
         """What files there should be, by name: of what they are made, and how. Made anew only when needed."""
         plan = self._plan
         yield "team", plan, lambda: team_files(plan) | self._signs
         more = dict(self._more())
         yield "more", more, lambda: more
         for handle, life in self._lives().items():
-            if life.flight or life.plan is None:
+            if handle not in due or life.flight or life.plan is None:
                 continue
             paths, agent, record = plan.paths.agent(handle), life.plan, life.record
             yield f"record {handle}", record, partial(_record_file, paths.state, record)
             # Other clients write into their settings themselves, or are given what depends on how the start began.
             if life.alive and registry.of(agent.agent).capabilities.state_file:
                 of = (record.session_id, signature(paths.values))
-                yield f"agent {handle}", of, partial(agent_files, plan, agent, record)
+                yield f"{_AGENT}{handle}", of, partial(agent_files, plan, agent, record)
 
-    def _differing(self) -> list[tuple[str, File]]:
-        """The files that are missing, or hold something else than they should."""
+    def _knows(self, handle: str, record: AgentRecord) -> bool:
+        known = self._known.get(f"record {handle}")
+        return known is not None and known.of is record
+
+    def _differing(self, due: AbstractSet[str]) -> list[tuple[str, File]]:
+        """The files that are missing, or hold something else than they should: the team's, and those of these agents."""
         wrong: list[tuple[str, File]] = []
-        for name, of, make in self._sources():
+        for name, of, make in self._sources(due):
             known = self._known.get(name)
             with suppress(FleetError):  # an agent whose values are gone
                 if known is None or not _same(known.of, of):
                     made = {path: Sign(digest(file.data)) for path, file in make().items()}
                     known = self._known[name] = Known(of, made)
+                    self._watch_files(name, made)
                 spoiled = [path for path, sign in known.files.items() if not sign.fits(path)]
                 files = make() if spoiled else {}
                 wrong += [(path, files[path]) for path in spoiled if path in files]
         return wrong
+
+    def _watch_files(self, source: str, made: Mapping[str, Sign]) -> None:
+        """Some files of an agent have folders of their own, as skills do."""
+        if source.startswith(_AGENT):
+            for folder in {os.path.dirname(path) for path in made}:
+                self._watch(folder, source.removeprefix(_AGENT))
 
     def _mend(self, wrong: Iterable[tuple[str, File]]) -> None:
         for path, file in wrong:
@@ -210,6 +243,7 @@ class Upkeep:
             self._story.tell(moment().wall, "socket put right", file=os.path.basename(path))
 
 
+_AGENT = "agent "
 _AGENTS_NAMES = frozenset({"signal.json", "settings.json", "hooks.json"})
 
 

@@ -63,6 +63,11 @@ def resting(upkeep: Upkeep) -> bool:
     return upkeep._task is not None and upkeep._task.done()
 
 
+async def looked(upkeep: Upkeep) -> None:
+    """Wait until it has looked, and is to look no more."""
+    await eventually_async(lambda: resting(upkeep) and upkeep._timer is None)
+
+
 @pytest.fixture
 def ground(short_path: Path) -> Ground:
     environ = {"XDG_STATE_HOME": str(short_path / "state"), "XDG_RUNTIME_DIR": str(short_path / "run")}
@@ -127,6 +132,42 @@ async def test_a_record_is_put_right_from_memory(ground: Ground) -> None:
     assert store.read_record(ground.paths, "ana") == RECORD
 
 
+OTHERS = frozenset({"ana"})
+"""It is not her turn."""
+
+
+async def test_a_change_that_was_told_waits_for_no_turn(ground: Ground) -> None:
+    path = ground.paths.agent("ana").state
+    async with kept(ground) as upkeep:
+        await looked(upkeep)
+        os.unlink(path)
+        await eventually_async(lambda: "ana" in upkeep._due)
+        upkeep.look(OTHERS)
+        await ground.until(path, msgspec.json.encode(RECORD))
+
+
+async def test_a_record_that_could_not_be_written_waits_for_no_turn(ground: Ground) -> None:
+    path, newer = ground.paths.agent("ana").state, msgspec.structs.replace(RECORD, session_id="s-2")
+    async with kept(ground) as upkeep:
+        await looked(upkeep)
+        ground.lives["ana"] = msgspec.structs.replace(ground.lives["ana"], record=newer)
+        upkeep.look(OTHERS)
+        await ground.until(path, msgspec.json.encode(newer))
+
+
+async def test_a_change_that_nobody_told_is_found_when_it_is_the_agents_turn(ground: Ground) -> None:
+    path = ground.paths.agent("ana").state
+    async with kept(ground) as upkeep:
+        await looked(upkeep)
+        upkeep._watcher.remove(ground.paths.agent("ana").dir)
+        os.unlink(path)
+        upkeep.look(OTHERS)
+        await looked(upkeep)
+        assert read(path) is None
+        upkeep.look()
+        await ground.until(path, msgspec.json.encode(RECORD))
+
+
 async def test_the_record_of_an_agent_that_is_just_started_is_its_starters(ground: Ground) -> None:
     begun = msgspec.structs.replace(RECORD, session_id="s-2")
     ground.lives["ana"] = msgspec.structs.replace(ground.lives["ana"], flight="starting")
@@ -182,5 +223,5 @@ async def test_a_damaged_signal_is_told_once(ground: Ground) -> None:
         await ground.until_told("file damaged", "agents/ana/signal.json")
         for _ in range(2):
             upkeep.look()
-            await eventually_async(lambda: resting(upkeep) and upkeep._timer is None)
+            await looked(upkeep)
     assert ground.told().count(("file damaged", "agents/ana/signal.json")) == 1
