@@ -102,7 +102,9 @@ class Mailbox:
 
     def waiting(self) -> tuple[Parcel, ...]:
         """All messages that were accepted and have not ended, oldest first; damaged records are left out."""
-        places = {name: place for name, place, _ in self._tokens()}
+        # Mostly there is none, and then nothing else has to be looked at.
+        empty = not self._listed and not _names(self.paths.queue)
+        places = {} if empty else {name: place for name, place, _ in self._tokens()}
         found: list[Parcel] = []
         listed = {name for name in _names(self.paths.queue) if name.endswith(".json")}
         self._gone |= {os.path.join("queue", n) for n in self._listed - listed if not self._has_ended(n[:-5])}

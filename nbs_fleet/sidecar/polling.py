@@ -9,7 +9,7 @@ from nbs_fleet.sidecar.mind import Mind
 
 POLL_SECONDS = 30.0
 """Between two slow polls."""
-ROUND = 10
+ROUND = 20
 """So many polls are one round: in each the sidecar of every quiet agent has one turn."""
 
 

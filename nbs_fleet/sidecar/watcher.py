@@ -145,9 +145,11 @@ class Sidecar:
         """The slow poll, for what nobody gave notice of, if it is this sidecar's turn; whether it is."""
         if not is_due(self._loop.state, self.facts.agent.handle, number, told=told):
             return False
-        self._state_dir_changed("")
+        seen, file = self._files.find()
+        if seen and file != self._loop.state.file:
+            self._loop.post(StateFileSeen(file))
         self._spool_changed("")
-        self._mail_changed("")
+        self._mail_changed("", polled=True)
         self._loop.post(Ticked(poll=True))
         return True
 
@@ -239,13 +241,16 @@ class Sidecar:
         if text:
             self._heard(text)
 
-    def _mail_changed(self, name: str) -> None:
+    def _mail_changed(self, name: str, *, polled: bool = False) -> None:
         if name.startswith(".") or name == "tok" or not self._begun:
             return
         if self._post.mailbox.probe_taken():
             self._post.mailbox.clear_probe()
             self._loop.post(delivery.ProbeTaken())
-        self._loop.post(self._post.count())
+        counted, mind = self._post.count(), self._loop.state
+        # That there still is nothing is no news.
+        if counted.found or mind.post.parcels or mind.noticing or not polled:
+            self._loop.post(counted)
         for damaged in self._post.mailbox.damaged():
             self._story("message damaged", file=damaged)
 

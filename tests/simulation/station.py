@@ -116,7 +116,8 @@ class Station:
         if not self.alive:
             return
         self.missed = False
-        self._state()
+        if (self.client.wrote if self.client.alive else None) != self.mind.file:
+            self._state()
         self._spool()
         self._mail()
         self.notice("waiting")
