@@ -166,14 +166,13 @@ class Ears:
                     await (self._subscribe(pane, ear) if self._by_clock(ear) else control.unsubscribe(ear.name))
 
     def _output(self, pane: str) -> None:
-        self._loop.post(hearing.Heard())
         ear = self._ears.get(pane)
-        if ear is None or not ear.alone or self._closing:
-            return
-        if pane in self._brief:
-            self._more.add(pane)
-            return
-        self._tell_output(pane, ear)
+        if ear is not None and ear.alone and not self._closing:
+            if pane in self._brief:
+                self._more.add(pane)
+            else:
+                self._tell_output(pane, ear)
+        self._loop.post(hearing.Heard())
 
     def _tell_output(self, pane: str, ear: Ear) -> None:
         self._brief[pane] = asyncio.get_running_loop().call_later(BRIEF, self._was_brief, pane)
