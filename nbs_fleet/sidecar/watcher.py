@@ -11,7 +11,7 @@ from typing import assert_never
 
 import msgspec
 
-from nbs_fleet.drivers.base import Driver, Facts, Reading
+from nbs_fleet.drivers.base import Driver, Facts, Reading, Turns
 from nbs_fleet.errors import FleetError, TmuxError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.messages import Mailbox, new_id
@@ -277,7 +277,10 @@ class Sidecar:
             case Heed():
                 await self._heed(on=action.on)
             case ReadTranscript():
-                return read_transcript(self.driver, self._seek_transcript(), self.about.transcript_from)
+                path = self._seek_transcript()
+                # That a client has none is no news.
+                none = path is None and self._loop.state.turns == Turns()
+                return None if none else read_transcript(self.driver, path, self.about.transcript_from)
             case Press():
                 return await self._press(action)
             case Report() | recovery.Restart():
