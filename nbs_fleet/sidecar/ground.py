@@ -1,11 +1,16 @@
-"""What a sidecar stands on: the pane of its client, as a seam that the supervisor fills."""
+"""What a sidecar stands on: the run of a client that it is about, and the pane, a seam that the supervisor fills."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from nbs_fleet.drivers.base import Screen
+from nbs_fleet.model import ProcId
+from nbs_fleet.plan.paths import AgentPaths
+from nbs_fleet.sidecar.mind import Mind
 
 
 class Ground(Protocol):
@@ -36,3 +41,20 @@ class Ground(Protocol):
 
     async def unsubscribe(self, pane: str) -> None:
         """Do so no longer."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What one sidecar is about: the client's process and pane, and what is known from before.
+
+    `ready`: found ready before (a sidecar that takes over). `earlier`: transcripts of the sessions before this one.
+    `transcript_from`: see AgentRecord. `root`: the project, for control-pause.
+    """
+
+    proc: ProcId
+    pane: str
+    paths: AgentPaths
+    root: str
+    ready: bool
+    mind: Mind
+    earlier: tuple[str, ...] = ()
+    transcript_from: int = 0

@@ -19,8 +19,7 @@ from nbs_fleet.launch.processes import moment
 from nbs_fleet.launch.terminals import unread
 from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
-from nbs_fleet.model import AgentState, BlockedKind, Message, MessageKind, Moment, Priority, ProcId
-from nbs_fleet.plan.paths import AgentPaths
+from nbs_fleet.model import AgentState, BlockedKind, Message, MessageKind, Moment, Priority
 from nbs_fleet.sidecar import answering, delivery, recovery, wording
 from nbs_fleet.sidecar.actions import (
     Action,
@@ -42,7 +41,7 @@ from nbs_fleet.sidecar.actions import (
     WaitingSeen,
 )
 from nbs_fleet.sidecar.decide import decide
-from nbs_fleet.sidecar.ground import Ground
+from nbs_fleet.sidecar.ground import Ground, Run
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.notices import Notify, Waiting
 from nbs_fleet.sidecar.polling import is_due
@@ -55,23 +54,6 @@ STARTUP_FLICKER = "#{history_size} #{cursor_x},#{cursor_y} #{window_activity} #{
 
 ANSWERED_BY_HOOK = frozenset({BlockedKind.PLAN, BlockedKind.PERMISSION})
 """Where a hook answers, keys never do: a dialog that stays although the policy answers it is a person's."""
-
-
-class Run(msgspec.Struct, frozen=True):
-    """What one sidecar is about: the client's process and pane, and what is known from before.
-
-    `ready`: found ready before (a sidecar that takes over). `earlier`: transcripts of the sessions before this one.
-    `transcript_from`: see AgentRecord. `root`: the project, for control-pause.
-    """
-
-    proc: ProcId
-    pane: str
-    paths: AgentPaths
-    root: str
-    ready: bool
-    mind: Mind
-    earlier: tuple[str, ...] = ()
-    transcript_from: int = 0
 
 
 class Sidecar:

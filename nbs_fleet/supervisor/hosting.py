@@ -18,13 +18,13 @@ from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.sidecar.actions import Action, Event, Report
 from nbs_fleet.sidecar.answering import Wish
 from nbs_fleet.sidecar.delivery import Means
-from nbs_fleet.sidecar.ground import Ground
+from nbs_fleet.sidecar.ground import Ground, Run
 from nbs_fleet.sidecar.mind import Mind, Watching, first_mind
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.replay import DECIDED, MIND, SEEN
 from nbs_fleet.sidecar.sources import transcript_of
-from nbs_fleet.sidecar.watcher import Run, Sidecar
+from nbs_fleet.sidecar.watcher import Sidecar
 from nbs_fleet.supervisor.facts import earlier_transcripts, gather
 from nbs_fleet.supervisor.story import Story
 
