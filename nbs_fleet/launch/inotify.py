@@ -14,12 +14,13 @@ _MASK = (
     Mask.CREATE
     | Mask.MOVED_FROM
     | Mask.MOVED_TO
-    | Mask.MODIFY
     | Mask.CLOSE_WRITE
     | Mask.DELETE
     | Mask.DELETE_SELF
     | Mask.MOVE_SELF
     | Mask.ONLYDIR
+    # Two paths to one directory share a watch: none takes from it what the other wants to hear of.
+    | Mask.MASK_ADD
 )
 _GONE = Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.UNMOUNT | Mask.IGNORED
 
@@ -42,10 +43,12 @@ class Inotify:
         """Directories by watch number: two paths to one directory share a number."""
         self._watches: dict[str, asyncinotify.Watch] = {}
 
-    def watch(self, directory: str) -> None:
-        watch = self._inotify.add_watch(os.fsencode(directory), _MASK)
+    def watch(self, directory: str, *, writes: bool) -> None:
+        watch = self._inotify.add_watch(os.fsencode(directory), _MASK | Mask.MODIFY if writes else _MASK)
         self._watches[directory] = watch
-        self._paths.setdefault(watch.wd, []).append(directory)
+        paths = self._paths.setdefault(watch.wd, [])
+        if directory not in paths:
+            paths.append(directory)
 
     def unwatch(self, directory: str) -> None:
         watch = self._watches.pop(directory, None)

@@ -26,8 +26,8 @@ class _Source(Protocol):
     needs_parent: bool
     """Whether the end of a directory is only seen from the one above it."""
 
-    def watch(self, directory: str) -> None:
-        """Begin; OSError if there is no such directory or no more can be watched."""
+    def watch(self, directory: str, *, writes: bool) -> None:
+        """Begin, or tell of each write as well; OSError if there is no such directory or no more can be watched."""
         ...
 
     def unwatch(self, directory: str) -> None: ...
@@ -58,6 +58,8 @@ class Watcher:
         """The file systems of what is watched, as far as their kinds are known."""
         self._there: set[str] = set()
         """Directories among the asked-for that exist and are watched."""
+        self._written: set[str] = set()
+        """Directories among the asked-for of which each write is told."""
         self._watched: set[str] = set()
         """All directories that are watched: those above, and parents of missing ones."""
 
@@ -66,15 +68,19 @@ class Watcher:
         """Whether each change is told, as far as one can know: local files, the system's own way, within its limits."""
         return not self._silent
 
-    def add(self, directory: str, callback: Callback) -> None:
+    def add(self, directory: str, callback: Callback, *, writes: bool = True) -> None:
         """Call `callback` for changes in `directory` (not below), which need not exist yet.
 
+        With `writes` False only whole changes have to be told: of a file that somebody writes to, once it is closed.
         Raises FleetError when the system's limit of watches is reached.
         """
         path = os.path.abspath(directory)
         if path not in self._callbacks:
             self._ways.update(_way_to(path))
         self._callbacks.setdefault(path, []).append(callback)
+        if writes and path not in self._written:
+            self._written.add(path)
+            self._watched.discard(path)
         try:
             self._arrange(only=path)
         except FleetError:
@@ -95,6 +101,7 @@ class Watcher:
             if not self._ways[above]:
                 del self._ways[above]
         self._there.discard(path)
+        self._written.discard(path)
         # Many are removed at once where an agent ends: one look serves them all.
         if not self._untidy:
             self._untidy = True
@@ -170,7 +177,7 @@ class Watcher:
 
     def _begin(self, path: str) -> None:
         try:
-            self._source.watch(path)
+            self._source.watch(path, writes=path in self._written)
             self._watched.add(path)
             self._judge(path)
         except OSError as error:
@@ -218,13 +225,15 @@ class _Watchdog:
 
         self._handler = Handler()
 
-    def watch(self, directory: str) -> None:
+    def watch(self, directory: str, *, writes: bool) -> None:  # noqa: ARG002 -- it tells of each write anyway
         if not os.path.isdir(directory):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), directory)
         real = os.path.realpath(directory)
         if real not in self._watches:
             self._watches[real] = self._observer.schedule(self._handler, real, recursive=False)
-        self._paths.setdefault(real, []).append(directory)
+        paths = self._paths.setdefault(real, [])
+        if directory not in paths:
+            paths.append(directory)
 
     def unwatch(self, directory: str) -> None:
         for real, paths in tuple(self._paths.items()):

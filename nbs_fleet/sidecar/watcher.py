@@ -112,10 +112,11 @@ class Sidecar:
         try:
             self._watch(self._places.state_dir, self._state_dir_changed)
             self._watch_transcript()
-            self._watch(paths.spool, self._spool_changed)
+            # Our own files come whole, and to the story in there is written all the time.
+            self._watch(paths.spool, self._spool_changed, writes=False)
             for folder in (paths.queue, paths.mail, paths.claimed):
-                self._watch(folder, self._mail_changed)
-            self._watch(paths.dir, self._agent_dir_changed)
+                self._watch(folder, self._mail_changed, writes=False)
+            self._watch(paths.dir, self._agent_dir_changed, writes=False)
             self._watch(os.path.join(self.about.root, ".nbs"), self._nbs_changed)
             self._first_look()
             await self._loop.run()
@@ -164,9 +165,9 @@ class Sidecar:
         self._spool_changed("")
         self._loop.post(Ticked(poll=True))
 
-    def _watch(self, directory: str | None, callback: Callable[[str], None]) -> None:
+    def _watch(self, directory: str | None, callback: Callable[[str], None], *, writes: bool = True) -> None:
         if directory is not None:
-            self._watcher.add(directory, callback)
+            self._watcher.add(directory, callback, writes=writes)
             self._watched.append((directory, callback))
 
     def _watch_transcript(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from contextlib import suppress
@@ -17,6 +18,8 @@ from nbs_fleet.supervisor.host import Supervisor
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.takeover import first_events
 
+FILES = 16_384
+"""Open files a supervisor may have; on many systems a program begins with 1,024, and has to ask for more."""
 LOCK_SECONDS = 60.0
 """How long the lock is waited for: a command that sets a team up holds it for a moment."""
 
@@ -66,6 +69,15 @@ async def supervise(paths: RunPaths) -> int:
             sys.stderr.flush()
 
 
+def _allow_files() -> None:
+    """Room for the open files of a large team, two for each agent."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    if now != resource.RLIM_INFINITY and now < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
+
+
 if __name__ == "__main__":
     os.umask(0o077)
+    _allow_files()
     sys.exit(main(sys.argv))

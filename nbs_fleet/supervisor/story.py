@@ -85,6 +85,8 @@ class Story:
         self.path = path
         self.hide(mask)
         self.dropped = 0
+        self._file: int | None = None
+        self._identity: tuple[int, int] | None = None
         self.segment = 0
         """Counts the segments begun here: whoever goes on with something says at each how it stands."""
 
@@ -117,6 +119,7 @@ class Story:
 
     def turn(self, at: float, state: Any) -> None:
         """Begin a new segment with the full state."""
+        self.close()
         try:
             for number in range(SEGMENTS - 1, 0, -1):
                 older = self.path if number == 1 else f"{self.path}.{number - 1}"
@@ -128,9 +131,30 @@ class Story:
         self.segment += 1
         self.tell(at, "state", state=state)
 
+    def close(self) -> None:
+        """Let the file go; the next line opens it again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def __del__(self) -> None:
+        """As with any file: who forgets a story leaves nothing open."""
+        self.close()
+
     def _append(self, line: bytes) -> None:
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
+        # It stays open: each time it is closed, all who watch its folder are told.
+        if self._file is not None and _identity(self.path) != self._identity:
+            self.close()
+        if self._file is None:
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._identity = _identity(self.path)
+        os.write(self._file, line)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file this is; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

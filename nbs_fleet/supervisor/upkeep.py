@@ -106,7 +106,7 @@ class Upkeep:
     def _watch(self, folder: str, handle: str | None) -> None:
         if folder not in self._watched:
             with suppress(FleetError):  # the limit of watches: the poll remains
-                self._watcher.add(folder, partial(self._changed, handle))
+                self._watcher.add(folder, partial(self._changed, handle), writes=False)
                 self._watched.add(folder)
 
     def _changed(self, handle: str | None, name: str) -> None:

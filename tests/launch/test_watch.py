@@ -22,11 +22,11 @@ class Heard:
         self.watcher = watcher
         self.news: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
-    def listen(self, directory: Path, label: str = "d") -> Callable[[str], None]:
+    def listen(self, directory: Path, label: str = "d", *, writes: bool = True) -> Callable[[str], None]:
         def callback(name: str) -> None:
             self.news.put_nowait((label, name))
 
-        self.watcher.add(str(directory), callback)
+        self.watcher.add(str(directory), callback, writes=writes)
         return callback
 
     async def until(self, *wanted: tuple[str, str]) -> list[tuple[str, str]]:
@@ -61,6 +61,34 @@ async def test_names_of_what_changes_are_told(heard: Heard, tmp_path: Path) -> N
     await heard.until(("d", "b"))
     (tmp_path / "folder").mkdir()
     await heard.until(("d", "folder"))
+
+
+async def test_who_needs_not_each_write_is_told_when_a_file_is_whole(tmp_path: Path) -> None:
+    heard = Heard(Watcher(portable=False))
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "folder")
+    (tmp_path / "folder").mkdir()
+    heard.listen(tmp_path / "folder", writes=False)
+    try:
+        with (tmp_path / "folder" / "open").open("a") as file:
+            await heard.until(("d", "open"))
+            file.write("1")
+            file.flush()
+            (tmp_path / "folder" / "whole").write_text("2")
+            assert ("d", "open") not in await heard.until(("d", "whole"))
+            # Another one that wants to hear of each write does, whichever way it goes.
+            heard.listen(link, "writes")
+            file.write("3")
+            file.flush()
+            await heard.until(("writes", "open"))
+        await heard.until(("d", "open"))
+        heard.listen(tmp_path / "folder", "both")
+        with (tmp_path / "folder" / "open").open("a") as file:
+            file.write("4")
+            file.flush()
+            await heard.until(("both", "open"))
+    finally:
+        heard.watcher.close()
 
 
 async def test_an_atomic_replacement_is_told_by_its_name(heard: Heard, tmp_path: Path) -> None:
@@ -190,7 +218,7 @@ async def test_the_limit_of_watches_is_an_error_that_says_what_to_raise(
 ) -> None:
     watcher = Watcher(portable=False)
 
-    def full(self: inotify.Inotify, directory: str) -> None:
+    def full(self: inotify.Inotify, directory: str, *, writes: bool) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(inotify.Inotify, "watch", full)
@@ -251,7 +279,7 @@ async def test_only_what_notifies_surely_is_said_to_tell(tmp_path: Path, monkeyp
 async def test_a_directory_beyond_the_limit_of_watches_is_not_said_to_tell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_self: inotify.Inotify, directory: str) -> None:
+    def full(_self: inotify.Inotify, directory: str, *, writes: bool) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
     watcher = Watcher(portable=False)

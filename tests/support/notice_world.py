@@ -41,7 +41,7 @@ class Still(Watcher):
     def __init__(self) -> None:
         """Nothing to set up."""
 
-    def add(self, directory: str, callback: Callable[[str], None]) -> None:
+    def add(self, directory: str, callback: Callable[[str], None], *, writes: bool = True) -> None:
         """Watch nothing."""
 
     def remove(self, directory: str, callback: Callable[[str], None] | None = None) -> None:
