@@ -19,7 +19,7 @@ from benchmarks.report import Part, Results
 from nbs_fleet.errors import FleetError
 
 NAMES = (
-    "hooks", "chats", "commands", "starts", "adoption", "notices", "delivery", "attention", "busy", "idle"
+    "hooks", "chats", "commands", "starts", "adoption", "notices", "delivery", "claude", "attention", "busy", "idle"
 )  # fmt: skip
 LIMIT_SECONDS = 1200
 """A run that has not ended by then is in the way of whoever waits for it."""

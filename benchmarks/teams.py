@@ -203,10 +203,11 @@ def simulated(number: int, **more: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def team_of(content: Mapping[str, Any]) -> Iterator[Team]:
-    """A team that is not up yet; in the end nothing is left of it."""
+def team_of(content: Mapping[str, Any], more: Mapping[str, str] | None = None) -> Iterator[Team]:
+    """A team that is not up yet, with `more` in its environment; in the end nothing is left of it."""
     recipe = Recipe(name="bench", folder=os.sep, team_path=None, inline=inline_text(content, os.sep))
     environ = {name: value for name, value in os.environ.items() if name not in ("NBS_HANDLE", "NBS_FLEET_RUN")}
+    environ |= more or {}
     world = World.make(recipe, environ)
     try:
         os.mkdir(os.path.join(world.folders.root, STARTED))
@@ -219,9 +220,9 @@ def team_of(content: Mapping[str, Any]) -> Iterator[Team]:
 
 
 @contextmanager
-def running(content: Mapping[str, Any]) -> Iterator[Team]:
+def running(content: Mapping[str, Any], more: Mapping[str, str] | None = None) -> Iterator[Team]:
     """A team whose agents are all idle."""
-    with team_of(content) as team:
+    with team_of(content, more) as team:
         team.up(wait=False)
         team.wait_idle()
         yield team
