@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 LIMITS: dict[str, str] = {
-    "idle CPU": "tmux looks at what is subscribed to of each pane once a second (a timer of the server's own, 1 s fixed): a "
-    "bare server with 50 windows and nothing else took 0.000 % of a core, with one subscription to a constant of all panes "
-    "0.028 %, with what is needed of each pane 0.048 % (8 s each, on this kind of machine). Without it clients that have no "
-    "state file would be seen late. The rest is the slow poll: a look at a tenth of the agents each 30 s.",
-    "wake-ups": "One a second is the tmux server's timer for subscriptions; the supervisor adds one for every slow poll, and "
-    "those for the answers of tmux to its looks (0.2 a second together, at 50 agents).",
+    "idle CPU": "All of it is the slow poll, which looks at a twentieth of the agents each 30 s: some 1 ms of the supervisor "
+    "for each, with caches that are cold by then, and a fifth of that of tmux, which captures the pane.",
+    "wake-ups": "One for each slow poll, and those for the answers of tmux to its looks.",
     "memory (PSS)": "What Python takes for the imports alone stands beside it: asyncio 10 to 11 MB, with msgspec, psutil, "
     "tenacity, asyncinotify and the supervisor's own modules 17 MB. By tracemalloc the rest is 2 MB for 50 agents (42 kB "
     "each: plan, environment, mind, watches, queues) and what the allocator keeps of a start; one arena for all threads, or "
@@ -17,6 +14,10 @@ LIMITS: dict[str, str] = {
     "tmux -C keeps a pane's subscription, too.",
     "CPU with": "A client without hooks or a state file is known by its screen alone: each second of redrawing costs a look "
     "at its pane. Clients with a state file are not looked at meanwhile.",
+    "pane output": "Two processes stand between: the server writes to its client, and that to us, each when it is given a "
+    "core. The decision and its line in the story come before the time is taken.",
+    "message -> in": "The client waits until a file of its mail has settled before it runs its hooks, and then builds its "
+    "request.",
     "up of 50 stubs": "The command imports pydantic with the schema (0.09 s of CPU by time.process_time, least of six), "
     "typer (0.04 s), Jinja2 and PyYAML (0.03 s), all in all 0.25 s, and checks the file before anything starts: that alone "
     "is the goal. Then each agent takes 3 to 4 ms of CPU in `up`, for nine folders and some seven files, and launch.sh 2 ms "
