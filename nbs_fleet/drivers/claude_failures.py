@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from nbs_fleet.drivers.base import Reading
 from nbs_fleet.model import AgentState, ErrorKind
@@ -110,7 +109,11 @@ def _next_moment(found: re.Match[str], base: datetime) -> float:
 
 def _zone(name: str | None) -> tzinfo:
     """The zone by its IANA name; without one, or for one not known here, UTC."""
+    if not name:
+        return UTC
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 -- it loads all that Python was built with, for a failure that is rare
+
     try:
-        return ZoneInfo(name) if name else UTC
+        return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         return UTC

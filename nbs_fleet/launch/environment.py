@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
@@ -75,6 +74,8 @@ def write_values(path: str, env: Mapping[str, str], hidden: Collection[str] = ()
 
     FleetError if it can't be written.
     """
+    import tempfile  # noqa: PLC0415 -- who only reads values does not load it
+
     folder, name = os.path.split(path)
     temporary = ""
     try:

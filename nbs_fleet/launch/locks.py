@@ -56,7 +56,9 @@ class FileLock:
 
     def acquire(self, timeout: float) -> None:
         """Take the lock, waiting up to `timeout` seconds. Raises TimedOutError that names the holder."""
-        import tenacity  # noqa: PLC0415 -- commands that never wait start faster without it
+        if self.try_acquire():
+            return
+        import tenacity  # noqa: PLC0415 -- who never waits starts faster without it
 
         try:
             tenacity.Retrying(
@@ -69,7 +71,9 @@ class FileLock:
 
     async def acquire_async(self, timeout: float) -> None:
         """Take the lock without blocking the loop. Raises TimedOutError that names the holder."""
-        import tenacity  # noqa: PLC0415 -- commands that never wait start faster without it
+        if self.try_acquire():
+            return
+        import tenacity  # noqa: PLC0415 -- who never waits starts faster without it
 
         async def take() -> bool:
             return self.try_acquire()

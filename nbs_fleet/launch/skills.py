@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
@@ -12,6 +11,8 @@ from nbs_fleet.plan.types import SKILL_TEXTS, Skill
 
 def share(place: str, skills: tuple[Skill, ...]) -> None:
     """Write each skill to NAME below `place`, which running clients may be reading; FleetError if that can't be done."""
+    import shutil  # noqa: PLC0415 -- most agents have no skills
+
     for skill in skills:
         fresh = os.path.join(place, f".{skill.name}")
         deploy(fresh, fresh, (skill,))
@@ -30,23 +31,29 @@ def deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
     """
     try:
         os.makedirs(own, mode=0o700, exist_ok=True)
-        # To remove a folder takes file systems milliseconds, and most agents have no skills.
-        if os.listdir(own):
-            shutil.rmtree(own, ignore_errors=True)
-            os.makedirs(own, mode=0o700, exist_ok=True)
-        for skill in skills if place is not None else ():
-            target = os.path.dirname(text_path(place or own, skill))
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-            if skill.folder is None:
-                os.makedirs(target, mode=0o700, exist_ok=True)
-            else:
-                shutil.copytree(skill.folder, target, symlinks=True, ignore=shutil.ignore_patterns(*SKILL_TEXTS))
-            write_atomic(text_path(place or own, skill), skill.text)
-    except (OSError, shutil.Error) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        # Most agents have no skills: nothing to remove, which takes file systems milliseconds, and nothing to write.
+        if skills or os.listdir(own):
+            _deploy(own, place, skills)
+    except OSError as error:
+        why = error.strerror or str(error)
         raise FleetError(
             f"skills can't be written to {own}: {why}", hint="look at the folders of its skills"
         ) from error
+
+
+def _deploy(own: str, place: str | None, skills: tuple[Skill, ...]) -> None:
+    import shutil  # noqa: PLC0415 -- only for agents that have skills
+
+    shutil.rmtree(own, ignore_errors=True)
+    os.makedirs(own, mode=0o700, exist_ok=True)
+    for skill in skills if place is not None else ():
+        target = os.path.dirname(text_path(place or own, skill))
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        if skill.folder is None:
+            os.makedirs(target, mode=0o700, exist_ok=True)
+        else:
+            shutil.copytree(skill.folder, target, symlinks=True, ignore=shutil.ignore_patterns(*SKILL_TEXTS))
+        write_atomic(text_path(place or own, skill), skill.text)
 
 
 def text_path(place: str, skill: Skill) -> str:

@@ -2,8 +2,6 @@ r"""What an agent tells its sidecar: `register-chat PATH` and the like, with or 
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from msgspec import Struct
 
 PREFIX = "\\nbs-"
@@ -56,6 +54,8 @@ def parse_command(line: str) -> Command | Problem | None:
         return None
     verb = words[0].removeprefix(PREFIX).removeprefix("nbs-")
     if verb not in VERBS:
+        from difflib import get_close_matches  # noqa: PLC0415 -- for a mistyped verb only
+
         near = get_close_matches(verb, VERBS, 1)
         return Problem(line.strip(), f"unknown verb {verb!r}" + (f"; did you mean {near[0]}?" if near else ""))
     if len(words) < 2:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from nbs_fleet.launch import lean  # noqa: F401 -- before all that it makes smaller
+
+# isort: split
 import asyncio
 import os
 import resource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -142,6 +141,8 @@ class Notifier:
 
 def desktop(title: str, text: str, *, urgent: bool) -> list[str]:
     """The argv that shows a notification on this desktop; FileNotFoundError if there is no program for it."""
+    import shutil  # noqa: PLC0415 -- most teams notify nobody this way
+
     if shutil.which("notify-send"):
         level = "critical" if urgent else "normal"
         return ["notify-send", "--app-name=nbs-fleet", f"--urgency={level}", "--", title, text]

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import tenacity
-
 from nbs_fleet.drivers.base import Screen
 from nbs_fleet.errors import FleetError, TmuxError
 from nbs_fleet.launch import processes
@@ -154,6 +152,8 @@ class Panes:
 
     async def settled(self, pane: str, handle: str) -> Pane | None:
         """The dead pane once tmux knows its exit status, or as it is after SETTLE_SECONDS; None if it is gone."""
+        import tenacity  # noqa: PLC0415 -- a team in which nobody dies never needs it
+
         waiting = tenacity.AsyncRetrying(
             wait=tenacity.wait_exponential(multiplier=0.005, max=0.1),
             stop=tenacity.stop_after_delay(SETTLE_SECONDS),
