@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 from nbs_fleet.launch.processes import moment
@@ -38,12 +38,16 @@ class Loop(Generic[S, E, A]):
         self.state = state
         self._decide, self._perform, self._fault = decide, perform, fault
         self._tick, self._wake, self._record = tick, wake, record
-        self._events: asyncio.Queue[E] = asyncio.Queue()
+        self._events: list[E] = []
+        """Those to be decided on, oldest first. No queue of asyncio: it takes 3 kB, and each agent has a loop."""
+        self._waiting: asyncio.Future[bool] | None = None
+        """Done when an event comes (False), or the time at which something is due (True)."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def post(self, event: E) -> None:
         """Hand in one event; it is decided on in order of arrival."""
-        self._events.put_nowait(event)
+        self._events.append(event)
+        self._awake(due=False)
 
     async def run(self) -> None:
         """Decide until cancelled; effects that are still running are cancelled with it."""
@@ -57,10 +61,10 @@ class Loop(Generic[S, E, A]):
 
     async def settled(self) -> None:
         """Return when no effect is running and all their answers were decided on (for an orderly end)."""
-        while self._tasks or not self._events.empty():
+        while self._tasks or self._events:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            while not self._events.empty():
-                self.step(self._events.get_nowait())
+            while self._events:
+                self.step(self._events.pop(0))
 
     def step(self, event: E) -> None:
         """Decide on one event and start what follows from it."""
@@ -74,13 +78,28 @@ class Loop(Generic[S, E, A]):
             task.add_done_callback(self._tasks.discard)
 
     async def _next(self) -> E:
-        due = self._wake(self.state)
-        if due is None:
-            return await self._events.get()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, due - moment().mono)):
-                return await self._events.get()
-        return self._tick()
+        while not self._events:
+            if await self._is_due():
+                return self._tick()
+        return self._events.pop(0)
+
+    async def _is_due(self) -> bool:
+        """Wait for an event, or for the time at which something is due: whether that came first."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        self._waiting = waiting
+        at = self._wake(self.state)
+        alarm = None if at is None else loop.call_later(max(0.0, at - moment().mono), partial(self._awake, due=True))
+        try:
+            return await waiting
+        finally:
+            self._waiting = None
+            if alarm is not None:
+                alarm.cancel()
+
+    def _awake(self, *, due: bool) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(due)
 
     async def _act(self, action: A) -> None:
         try:

@@ -51,21 +51,14 @@ async def supervise(paths: RunPaths) -> int:
     except TimedOutError as error:
         raise FleetError(f"someone else owns this team: {error.message}") from error
     try:
-        plan = store.read_plan(paths)
-        if plan is None:
+        supervisor = await _take_over(paths)
+        if supervisor is None:
             return 0
-        tmux = Tmux(paths.tmux, paths.tmux_conf)
-        # Somebody may have removed the socket of the server below which this runs.
-        await asyncio.to_thread(tmux.find_server)
-        panes = Panes(tmux, plan.team)
-        first = await asyncio.to_thread(first_events, plan, tmux)
-        await panes.open()
-        supervisor = Supervisor(paths, plan, panes)
         loop = asyncio.get_running_loop()
         for name in ("TERM", "INT", "HUP"):
             number = getattr(signal, f"SIG{name}")
             loop.add_signal_handler(number, supervisor.end, 128 + number)
-        return await supervisor.run(first)
+        return await supervisor.run()
     finally:
         lock.release()
         with suppress(OSError):
@@ -78,6 +71,23 @@ def _allow_files() -> None:
     enough = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
     if now != resource.RLIM_INFINITY and now < enough:
         resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
+
+
+async def _take_over(paths: RunPaths) -> Supervisor | None:
+    """A supervisor that knows the plan and what runs, and decides on that first; None without a plan."""
+    plan = store.read_plan(paths)
+    if plan is None:
+        return None
+    tmux = Tmux(paths.tmux, paths.tmux_conf)
+    # Somebody may have removed the socket of the server below which this runs.
+    await asyncio.to_thread(tmux.find_server)
+    panes = Panes(tmux, plan.team)
+    first = await asyncio.to_thread(first_events, plan, tmux)
+    await panes.open()
+    supervisor = Supervisor(paths, plan, panes)
+    for event in first:
+        supervisor.loop.post(event)
+    return supervisor
 
 
 if __name__ == "__main__":

@@ -111,7 +111,9 @@ def _changed(life: Life, plan: AgentPlan, *, at_once: bool) -> Life:
         return life
     keys = changed(plan.fields, record.fields)
     if not keys:
-        return replace(life, record=replace(record, pending=None), pending_now=False)
+        # Where both have the same digests, one object is enough to hold.
+        fields = plan.fields if plan.fields == record.fields else record.fields
+        return replace(life, record=replace(record, pending=None, fields=fields), pending_now=False)
     record = replace(record, pending=f"{', '.join(keys)} changed")
     return replace(life, record=record, fresh=needs_fresh(keys), pending_now=at_once)
 

@@ -35,7 +35,8 @@ def facts_of(
     """The same with the agent's environment `env`, wherever that comes from."""
     paths = plan.paths.agent(agent.agent.handle)
     # plan.json holds the names of the variables that the team file sets; a driver sees their values.
-    own = replace(agent.agent, env={name: env.get(name, "") for name in agent.agent.env})
+    names = agent.agent.env
+    own = replace(agent.agent, env={name: env.get(name, "") for name in names}) if names else agent.agent
     real_dir = os.path.realpath(agent.agent.dir)
     return Facts(
         agent=own,

@@ -19,6 +19,7 @@ from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.loop import Loop
 from nbs_fleet.model import AgentState, Moment, ProcId
 from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.sharing import share_agents
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
 from nbs_fleet.sidecar.polling import POLL_SECONDS
@@ -121,13 +122,11 @@ class Supervisor:
         )
         self._handovers = Handovers(tell=self.desk.notify, post=self.loop.post, story=self._tell_of)
 
-    async def run(self, first: Sequence[Event]) -> int:
-        """Take over what was found (`first`), then decide until it is over."""
+    async def run(self) -> int:
+        """Decide, on what was posted before at first, until it is over."""
         await self.socket.start()
         self.panes.on_lost = self._tmux_lost
         self._open()
-        for event in first:
-            self.loop.post(event)
         deciding = asyncio.create_task(self.loop.run(), name="decide")
         self._poll_later()
         try:
@@ -181,11 +180,11 @@ class Supervisor:
         plan = store.read_plan(self.paths)
         if plan is None:
             return Answer(ok=False, error="there is no plan to apply")
-        before, self.plan = self.plan, plan
+        before, self.plan = self.plan, share_agents(plan, self.plan)
         self._open()
         self._renew(before)
         # Decided at once: whoever follows after this answer sees what came of it.
-        self.loop.step(Loaded(plan, only=request.handles, now=request.now, up=request.up))
+        self.loop.step(Loaded(self.plan, only=request.handles, now=request.now, up=request.up))
         return Answer(pid=os.getpid())
 
     def _ask(self, request: Request) -> Answer:

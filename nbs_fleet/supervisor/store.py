@@ -13,6 +13,7 @@ from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.environment import mask, read_secrets
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.plan.paths import RunPaths
+from nbs_fleet.plan.sharing import share_parts
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.supervisor.story import Story
 
@@ -32,7 +33,7 @@ def read_plan_in(run: str) -> Plan | None:
     path = os.path.join(run, "plan.json")
     try:
         with open(path, "rb") as file:
-            return _PLAN.decode(file.read())
+            return share_parts(_PLAN.decode(file.read()))
     except FileNotFoundError:
         return None
     except (OSError, *jsontext.MALFORMED) as error:
