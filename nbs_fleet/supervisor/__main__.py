@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from nbs_fleet.errors import FleetError, TimedOutError
 from nbs_fleet.launch.locks import FileLock
+from nbs_fleet.launch.memory import hand_back
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.supervisor import store
@@ -25,6 +26,8 @@ FILES = 16_384
 """Open files a supervisor may have; on many systems a program begins with 1,024, and has to ask for more."""
 LOCK_SECONDS = 60.0
 """How long the lock is waited for: a command that sets a team up holds it for a moment."""
+STARTED_SECONDS = 20.0
+"""When most starts are over, and most of what they needed is free again."""
 
 
 def main(argv: list[str]) -> int:
@@ -58,6 +61,7 @@ async def supervise(paths: RunPaths) -> int:
         for name in ("TERM", "INT", "HUP"):
             number = getattr(signal, f"SIG{name}")
             loop.add_signal_handler(number, supervisor.end, 128 + number)
+        loop.call_later(STARTED_SECONDS, hand_back)
         return await supervisor.run()
     finally:
         lock.release()

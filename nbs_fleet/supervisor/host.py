@@ -273,8 +273,9 @@ class Supervisor:
         proc = life.record.proc
         if proc is None:
             return
+        secrets = store.secrets(self.paths, (action.handle,))
         for whose in (action.handle, None):
-            self.story(whose).hide_too(store.secrets(self.paths, (action.handle,)))
+            self.story(whose).hide_too(secrets)
         self._deaths.add(proc, lambda gone: self._spawn(self._bury(action.handle, gone)))
         self.desk.begin(action.handle, client=proc.pid, fresh=action.died, session=life.record.session_id or "")
         agent = life.plan or self.plan.find(action.handle)
