@@ -26,7 +26,7 @@ MEMORY_GOALS = {50: 18.0, 200: 20.0}
 AGENT_GOAL = 0.02
 PROCESSES = {
     "one idle asyncio process": "import asyncio",
-    "the same with what the supervisor imports": "import asyncio, nbs_fleet.supervisor.__main__",
+    "the same with what the supervisor imports": "import nbs_fleet.supervisor.__main__, asyncio",
 }
 WAIT = """
 async def wait():
