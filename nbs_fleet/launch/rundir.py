@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -245,6 +244,8 @@ def _folders(path: str) -> list[str]:
 
 
 def _remove_tree(path: str) -> None:
+    import shutil  # noqa: PLC0415 - only here, and a command that removes nothing starts faster without it
+
     try:
         shutil.rmtree(path)
     except FileNotFoundError:
