@@ -241,6 +241,6 @@ def test_what_is_answered_without_a_parser_is_answered_alike(tmp_path: Path, mon
 
 def test_up_needs_no_asyncio_before_its_agents_start() -> None:
     parts = "nbs_fleet.cli.parsing, nbs_fleet.cli.up, nbs_fleet.supervisor.prepare"
-    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil'}} & {{*sys.modules}})"
+    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil', 'jinja2'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
