@@ -143,10 +143,8 @@ def _parse_pane(text: str) -> Pane | None:
 
 
 def _split(text: str) -> list[str]:
-    if "\\" not in text:
-        return text.split(" ")[: len(_FIELDS)]
     fields = re.findall(r"((?:[^ \\]|\\.|\\$)*)(?: |$)", text)
-    return [re.sub(r"\\(.)", r"\1", field) for field in fields[: len(_FIELDS)]]
+    return [re.sub(r"\\(.)", r"\1", field) if "\\" in field else field for field in fields[: len(_FIELDS)]]
 
 
 def _number(text: str) -> int | None:
