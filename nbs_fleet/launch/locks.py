@@ -56,6 +56,8 @@ class FileLock:
 
     def acquire(self, timeout: float) -> None:
         """Take the lock, waiting up to `timeout` seconds. Raises TimedOutError that names the holder."""
+        if self.try_acquire():
+            return
         import tenacity  # noqa: PLC0415 -- commands that never wait start faster without it
 
         try:
