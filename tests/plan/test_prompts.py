@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from nbs_fleet.plan import templates
 from nbs_fleet.plan.prompts import collect, find, variables
-from nbs_fleet.plan.sandbox import LIMIT, PlanProblem, Renderer, Template, includes
+from nbs_fleet.plan.sandbox import Renderer, includes
+from nbs_fleet.plan.templates import LIMIT, PlanProblem, Template
 from nbs_fleet.spec.team import Agent, Chat, Team
 
 VALUES = {"handle": "ana", "vars": {"project": "Widget"}, "agents": [{"handle": "ana"}, {"handle": "bo"}]}
