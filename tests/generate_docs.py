@@ -74,7 +74,7 @@ def cli() -> str:
             continue
         command = parsing.command(name)
         context = command.make_context(f"{app.PROGRAM} {name}", [], resilient_parsing=True, terminal_width=100)
-        about, examples = parsing.described(app.load(entry))
+        about, examples = parsing.described(app.load(entry.target))
         parts += [f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```", about]
         rows = [param.get_help_record(context) for param in command.params]
         if rows:

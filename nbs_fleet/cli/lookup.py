@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from msgspec import Struct
 
@@ -113,6 +112,8 @@ def _choices(found: Iterable[Found]) -> str:
 
 def meant(word: str, choices: Iterable[str]) -> str:
     """`; did you mean "x"?` for the nearest choice, or nothing."""
+    from difflib import get_close_matches
+
     near = get_close_matches(word, list(choices), 1)
     return f'; did you mean "{near[0]}"?' if near else ""
 

@@ -91,7 +91,7 @@ def command(name: str) -> TyperCommand:
     if entry.raw:
         settings: dict[str, Any] = SETTINGS | {"ignore_unknown_options": True, "allow_extra_args": True}
         return TyperCommand(name, help=entry.summary, context_settings=settings, rich_markup_mode=None)
-    return declared(name, load(entry))
+    return declared(name, load(entry.target))
 
 
 def declared(name: str, function: Callable[..., Any]) -> TyperCommand:

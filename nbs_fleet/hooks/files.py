@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import marshal
 import os
+from functools import cache
 from importlib.util import MAGIC_NUMBER
 
 from nbs_fleet.hooks.front import COMPILED, FRONT, PROGRAM, front
 
 
+@cache
 def programs(python: str) -> dict[str, str | bytes]:
     """Content by file name: the shell front (to be executable), and the program it runs with the interpreter `python`.
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from nbs_fleet.errors import FleetError
+from nbs_fleet.launch.files import put
 from nbs_fleet.plan.script import IDENTIFIER, SCRUBBED, SCRUBBED_PREFIX, quote
 from nbs_fleet.spec.team import Agent
 
@@ -74,19 +75,10 @@ def write_values(path: str, env: Mapping[str, str], hidden: Collection[str] = ()
 
     FleetError if it can't be written.
     """
-    import tempfile  # noqa: PLC0415 -- who only reads values does not load it
-
-    folder, name = os.path.split(path)
-    temporary = ""
+    content = values_file(env, hidden)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")  # mkstemp: 0600, O_EXCL
-        with os.fdopen(handle, "wb") as file:
-            content = values_file(env, hidden)
-            file.write(content + _seal(content))
-        os.replace(temporary, path)
+        put(path, content + _seal(content), 0o600)
     except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
         raise FleetError(
             f"can't write the environment values to {path}: {error.strerror}",
             hint="the folder must exist, be yours, and have room",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from typing import NoReturn
@@ -28,18 +27,24 @@ def write_atomic(path: str, data: bytes | str, mode: int = 0o600, *, durable: bo
     The temporary file lies beside it and begins with a dot. `durable` waits for the disk (file and folder).
     `mode` is set whatever the umask says. Raises FleetError; the old content is then still there.
     """
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.tmp")
-    content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    try:
+        put(path, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data, mode, durable=durable)
+    except OSError as error:
+        _refuse("write", path, error)
+
+
+def put(path: str, content: bytes, mode: int, *, durable: bool = False) -> None:
+    """The same for callers with words of their own for what goes wrong: raises OSError."""
+    folder, temporary = _beside(path)
     try:
         _write_new(temporary, content, mode, durable=durable)
         os.replace(temporary, path)
         if durable:
             _sync_folder(folder)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             os.unlink(temporary)
-        _refuse("write", path, error)
+        raise
 
 
 def write_once(path: str, data: bytes | str, mode: int = 0o600) -> bool:
@@ -47,8 +52,7 @@ def write_once(path: str, data: bytes | str, mode: int = 0o600) -> bool:
 
     Of several writers at the same time exactly one gets True. Raises FleetError.
     """
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.tmp")
+    folder, temporary = _beside(path)
     content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     try:
         _write_new(temporary, content, mode, durable=True)
@@ -107,6 +111,12 @@ def read_text(path: str, limit: int) -> str | None:
     if len(content) > limit:
         raise FleetError(f"can't read {path}: it grew over {limit} bytes")
     return content.decode("utf-8", "replace")
+
+
+def _beside(path: str) -> tuple[str, str]:
+    """The folder of a file, and a temporary name in it that nobody else has."""
+    folder, name = os.path.split(path)
+    return folder, os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}.tmp")
 
 
 def _write_new(path: str, content: bytes, mode: int, *, durable: bool) -> None:

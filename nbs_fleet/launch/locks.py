@@ -130,16 +130,35 @@ def holder(path: str) -> ProcId | None:
     except OSError as error:
         raise FleetError(f"can't look at the lock {path}: {error.strerror}") from error
     try:
+        signed = _signed(fd)
+        if signed is not None and processes.alive(signed) and _locks(signed.pid, fd):
+            return signed
         # The kernel's own list needs no lock taken, so it can't disturb somebody who takes it just now.
         pid = _listed(fd)
         if pid is None and _flock(fd, fcntl.LOCK_SH):
             return None
-        signed = _signed(fd)
     finally:
         os.close(fd)
     if signed is not None and pid in (None, 0, signed.pid) and processes.alive(signed):
         return signed
     return (processes.identify(pid) if pid else None) or ProcId(0, 0)
+
+
+def _locks(pid: int, fd: int) -> bool:
+    """Whether the kernel says that this process has the file open and locked; False too where it says nothing.
+
+    Asked first, about the one process that is likely: to read `/proc/locks` stops all locking for 10 ms (measured).
+    """
+    wanted = os.fstat(fd)
+    try:
+        for number in sorted(map(int, os.listdir(f"/proc/{pid}/fd"))):
+            if os.path.samestat(wanted, os.stat(f"/proc/{pid}/fd/{number}")):
+                with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as file:
+                    if any(line.startswith("lock:") and "FLOCK" in line for line in file):
+                        return True
+    except OSError:
+        return False
+    return False
 
 
 def _listed(fd: int) -> int | None:

@@ -146,7 +146,7 @@ def _parse_pane(text: str) -> Pane | None:
 
 def _split(text: str) -> list[str]:
     fields = re.findall(r"((?:[^ \\]|\\.|\\$)*)(?: |$)", text)
-    return [re.sub(r"\\(.)", r"\1", field) for field in fields[: len(_FIELDS)]]
+    return [re.sub(r"\\(.)", r"\1", field) if "\\" in field else field for field in fields[: len(_FIELDS)]]
 
 
 def _number(text: str) -> int | None:

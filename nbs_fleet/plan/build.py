@@ -15,8 +15,8 @@ from nbs_fleet.plan.addresses import hidden
 from nbs_fleet.plan.layout import Place, place
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.prompts import find, variables
-from nbs_fleet.plan.sandbox import PlanProblem, Renderer
 from nbs_fleet.plan.skills import render as render_skills
+from nbs_fleet.plan.templates import PlanProblem, Renderer
 from nbs_fleet.plan.types import SAME_SESSION, AgentPlan, Plan, Skill
 from nbs_fleet.plan.waves import waves
 from nbs_fleet.spec.team import Agent, Team

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from posixpath import dirname
 from typing import Any
 
-from nbs_fleet.plan.sandbox import PACKAGED, PlanProblem, Template, includes
+from nbs_fleet.plan.templates import PACKAGED, PlanProblem, Template, includes
 from nbs_fleet.spec.team import Agent, Team
 
 __all__ = ["PACKAGED", "collect", "find", "variables"]

@@ -24,13 +24,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
-from msgspec import Struct
 
-PACKAGED = "template:"
-"""Begins the key of a template that comes with nbs-fleet."""
-
-LIMIT = 100_000
-"""The largest prompt, in bytes of UTF-8: Linux takes 131,071 bytes in one argument."""
+from nbs_fleet.plan.templates import LIMIT, PACKAGED, PlanProblem, Template, fault_of
 
 _STEPS = 100_000
 """Loop turns and calls that one prompt may take: far more than text needs, and done within a second."""
@@ -40,26 +35,6 @@ _LONGEST = 1_000_000
 
 _RETURNS = "\u205f\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u3000\x1c\x1d\x1e\x1f"
 """Candidates to stand in for a carriage return: whitespace to Jinja2, and hardly ever in a prompt."""
-
-
-class PlanProblem(Struct, frozen=True):
-    """One thing that keeps a plan from being made: where (a file, or a place in the team file), line, words."""
-
-    where: str
-    line: int | None
-    text: str
-
-    def __str__(self) -> str:
-        at = self.where if self.line is None else f"{self.where}:{self.line}"
-        return f"{at}: {self.text}"
-
-
-class Template(Struct, frozen=True):
-    """A prompt's text, where it comes from (for messages), and the folder its includes may come from."""
-
-    where: str
-    text: str
-    folder: str | None = None
 
 
 def includes(template: Template) -> tuple[str, ...]:
@@ -101,7 +76,7 @@ class Renderer:
         except _TEMPLATE_FAULTS as error:
             where, line = _at(error.__traceback__, environment.known, template.where)
             return PlanProblem(where, line, _words(error, values))
-        fault = _fault(text)
+        fault = fault_of(text)
         return PlanProblem(template.where, None, fault) if fault else text
 
     def _stand_in(self, template: Template, values: Mapping[str, Any]) -> str:
@@ -235,17 +210,6 @@ def _gather(pieces: Iterable[str], stand_in: str) -> str:
     if size > LIMIT:
         raise _TooLongError(f"the prompt is longer than {LIMIT // 1000} kB")
     return text
-
-
-def _fault(text: str) -> str | None:
-    """What is wrong with a rendered prompt as an argument of a program."""
-    if "\0" in text:
-        return "the prompt holds a NUL character, which no program can be given"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "the prompt holds characters that are no valid UTF-8"
-    return f"the prompt is {size} bytes long; at most {LIMIT} ({LIMIT // 1000} kB)" if size > LIMIT else None
 
 
 def _places(name: str, folder: str | None) -> tuple[str, ...]:

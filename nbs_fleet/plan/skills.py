@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from posixpath import basename, dirname, join
 
 from nbs_fleet.plan.prompts import variables
-from nbs_fleet.plan.sandbox import PACKAGED, PlanProblem, Renderer, Template, includes
+from nbs_fleet.plan.templates import PACKAGED, PlanProblem, Renderer, Template, includes
 from nbs_fleet.plan.types import SKILL_TEXTS, Skill
 from nbs_fleet.spec.team import Agent, Team
 

@@ -12,7 +12,8 @@ from nbs_fleet.spec.problems import closest, quoted
 
 MAX_BYTES = 1024 * 1024
 
-_UNPRINTABLE = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f]|[\\ufffe\\uffff]")
+"""What YAML forbids in a text, halves of surrogate pairs aside, which no UTF-8 holds."""
 
 
 class UnreadableError(Exception):

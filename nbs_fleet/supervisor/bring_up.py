@@ -164,21 +164,24 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
         starting = {one.handle for one in starts}
         changed = [action.record for action in actions if isinstance(action, Save) and not action.gone]
         for record in changed:
-            if record.handle in starting:
-                # The start writes it, with the session that it chooses.
-                store.make_folders(plan.paths, record.handle)
-            else:
-                store.write_record(plan.paths, record)
             if record.handle not in stories:
+                store.make_folders(plan.paths, record.handle)
                 stories[record.handle] = store.story(plan.paths, record.handle)
+            if record.handle not in starting:
+                # Else the start writes it, with the session that it chooses.
+                store.put_record(plan.paths, record)
             old = before.get(record.handle)
             tell(stories[record.handle], old.record if old else None, record, instant)
-        if starts:
-            events.append(LaunchedAll(starter.start(tuple(starts), {record.handle: record for record in changed})))
+        launched = starter.start(tuple(starts), {record.handle: record for record in changed}) if starts else ()
+        if launched:
+            events.append(LaunchedAll(launched))
         for action in actions:
-            if isinstance(action, AwaitRest) and (found := rested(action, PAUSES[:2])).clients:
-                # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
-                events.append(found)
+            if isinstance(action, AwaitRest):
+                # Those of this very batch as well: else they would be looked at one round later, which starts next to none.
+                fresh = {one.handle: one.proc for one in launched if one.proc is not None}
+                if (found := rested(AwaitRest(action.clients | fresh), PAUSES[:2])).clients:
+                    # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
+                    events.append(found)
 
 
 def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: bool) -> None:

@@ -46,10 +46,15 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 class Starter:
-    """Starts agents of one plan in the team's tmux server."""
+    """Starts agents of one plan in the team's tmux server.
+
+    The panes that one batch of starts finds are those that the next one goes by: it is for batches that follow each
+    other at once, and whoever starts more later makes a new one.
+    """
 
     def __init__(self, plan: Plan, tmux: Tmux) -> None:
         self.plan, self.tmux = plan, tmux
+        self._seen: tuple[Pane, ...] | None = None
 
     def start(
         self, starts: tuple[StartOne, ...], records: Mapping[str, AgentRecord] | None = None
@@ -97,7 +102,7 @@ class Starter:
         # Known before the client runs: whoever adopts it after a crash of ours knows its session.
         size = size_of(transcript_of(driver.places(facts))) if facts.has_prompt else 0
         intent = msgspec.structs.replace(record, session_id=facts.session_id, sessions=sessions, transcript_from=size)
-        store.write_record(paths, intent)
+        store.put_record(paths, intent)
         return Ready(agent, facts, sessions, size)
 
     def _write(self, agent: AgentPlan, driver: Driver, facts: Facts, message: str) -> None:
@@ -150,9 +155,12 @@ class Starter:
         ]
         handles = {want.handle for want in wanted}
         # Their clients are known to be gone; a child that keeps the terminal open does not make a pane alive.
-        before = tuple(msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in self.tmux.panes())
-        there = self.tmux.source_and_look(start_lines(self.plan.team, wanted, before, self.plan.layout))
-        after = {pane.handle: pane for pane in there if pane.handle}
+        seen = self.tmux.panes() if self._seen is None else self._seen
+        before = tuple(msgspec.structs.replace(p, dead=True) if p.handle in handles else p for p in seen)
+        # Looked at anew, should this one fail in part.
+        self._seen = None
+        self._seen = self.tmux.source_and_look(start_lines(self.plan.team, wanted, before, self.plan.layout))
+        after = {pane.handle: pane for pane in self._seen if pane.handle}
         return [self._result(r, after.get(r.plan.agent.handle)) for r in ready]
 
     def _result(self, ready: Ready, pane: Pane | None) -> Launched:

@@ -74,8 +74,13 @@ def read_records(paths: RunPaths) -> tuple[AgentRecord, ...]:
 
 
 def write_record(paths: RunPaths, record: AgentRecord) -> None:
-    """Write one record, whole or not at all."""
+    """Write one record, whole or not at all; folders of the agent that are missing are made."""
     make_folders(paths, record.handle)
+    put_record(paths, record)
+
+
+def put_record(paths: RunPaths, record: AgentRecord) -> None:
+    """The same where the agent's folders have just been made."""
     write_atomic(paths.agent(record.handle).state, jsontext.encode(record))
 
 

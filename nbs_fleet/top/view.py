@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from nbs_fleet.attention.queue import Item
 from nbs_fleet.cli import output, words
 from nbs_fleet.cli.output import Piece, Span
-from nbs_fleet.cli.ps import remark, state
+from nbs_fleet.cli.rows import remark, state
 from nbs_fleet.model import AgentState
 from nbs_fleet.supervisor.status import AgentStatus, span
 from nbs_fleet.top.grid import Column, Grid, cut_line, fit, paragraph

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def test_help_lists_every_command_with_a_line(argv: list[str]) -> None:
 def test_each_command_s_help_has_examples_that_parse(name: str) -> None:
     said = call(*name.split(), "--help")
     assert said.code == 0
-    examples = parsing.described(app.load(app.COMMANDS[name]))[1]
+    examples = parsing.described(app.load(app.COMMANDS[name].target))[1]
     assert examples
     for example in examples:
         assert f"\n    {example}\n" in said.out
@@ -222,14 +223,24 @@ def test_the_version_needs_neither_typer_nor_msgspec_nor_asyncio() -> None:
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_the_rows_of_a_team_need_no_asyncio(tmp_path: Path) -> None:
+def test_the_rows_of_a_team_need_neither_asyncio_nor_for_programs_typer(tmp_path: Path) -> None:
     paths = make_team(tmp_path / "root", "review", (agent("ana"),))
     write_record(paths, "ana", since=1.0)
-    assert imported(["ps", "--json"], ("asyncio", "msgspec")) == ["msgspec"]
+    assert imported(["ps", "--json"], ("asyncio", "msgspec", "typer")) == ["msgspec"]
+    assert imported(["ps"], ("asyncio", "msgspec", "typer")) == ["msgspec", "typer"]
+
+
+def test_what_is_answered_without_a_parser_is_answered_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = make_team(tmp_path / "root", "review", (agent("ana"),))
+    write_record(paths, "ana", since=1.0)
+    monkeypatch.setattr(time, "time", lambda: 100.0)
+    for words in app.QUICK:
+        assert call(*words) == call(*words, "--team", "review")
+        assert call(*words).code == 0
 
 
 def test_up_needs_no_asyncio_before_its_agents_start() -> None:
     parts = "nbs_fleet.cli.parsing, nbs_fleet.cli.up, nbs_fleet.supervisor.prepare"
-    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil'}} & {{*sys.modules}})"
+    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil', 'jinja2'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbs_fleet.drivers.deployment import AddItem, EditError, Format, SetKey
 from nbs_fleet.plan import edits
-from nbs_fleet.plan.sandbox import LIMIT, PlanProblem, Renderer, Template, includes
+from nbs_fleet.plan.templates import LIMIT, PlanProblem, Renderer, Template, includes
 from nbs_fleet.sim import scenario
 from nbs_fleet.spec import envfile
 from nbs_fleet.spec.config import render

@@ -61,6 +61,17 @@ def test_the_holder_is_named_while_it_holds(path: str, other: subprocess.Popen[s
     assert holder(path) is None
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fdinfo"), reason="without it the list of all locks is read")
+def test_a_holder_that_signed_is_found_without_the_list_of_all_locks(
+    path: str, other: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int) -> int | None:
+        raise AssertionError("the list stops all locking for a while")
+
+    monkeypatch.setattr(locks, "_listed", refuse)
+    assert holder(path) == identify(other.pid)
+
+
 def test_a_text_without_a_lock_names_nobody(path: str) -> None:
     assert holder(path) is None
     me = identify(os.getpid())

@@ -9,7 +9,7 @@ import pytest
 
 from nbs_fleet.cli import app, parsing
 from nbs_fleet.plan.prompts import variables
-from nbs_fleet.plan.sandbox import Renderer, Template
+from nbs_fleet.plan.templates import Renderer, Template
 from nbs_fleet.resources import data_dir
 from nbs_fleet.spec.team import Agent, Chat, Team
 

@@ -10,7 +10,7 @@ import pytest
 from nbs_fleet.plan.build import build
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.prompts import PACKAGED, collect, find, variables
-from nbs_fleet.plan.sandbox import Renderer, Template
+from nbs_fleet.plan.templates import Renderer, Template
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.resources import data_dir
 from nbs_fleet.sim import scenario

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbs_fleet.plan import templates
 from nbs_fleet.plan.prompts import collect, find, variables
-from nbs_fleet.plan.sandbox import LIMIT, PlanProblem, Renderer, Template, includes
+from nbs_fleet.plan.sandbox import Renderer, includes
+from nbs_fleet.plan.templates import LIMIT, PlanProblem, Template
 from nbs_fleet.spec.team import Agent, Chat, Team
 
 VALUES = {"handle": "ana", "vars": {"project": "Widget"}, "agents": [{"handle": "ana"}, {"handle": "bo"}]}
@@ -48,6 +50,17 @@ def test_text_without_marks_survives_byte_for_byte(text: str) -> None:
 plain = st.text(st.sampled_from("ab {}\r\n\t'\"$\\%#é🙂\u205f\u1680\x1c"), max_size=40).filter(
     lambda t: not any(mark in t for mark in ("{{", "{%", "{#"))
 )
+
+
+@given(
+    st.text(st.sampled_from("ab }\r\n\t'\"$\\%#é🙂\0\ud800\u205f\u1680\x1c"), max_size=40),
+    st.sampled_from([1, 3_000, 9_000]),
+)
+def test_a_text_without_braces_is_rendered_without_the_sandbox_as_with_it(text: str, times: int) -> None:
+    template = Template("/p/main.j2", text * times, "/p")
+    made, wanted = templates.Renderer({}).render(template, VALUES), Renderer({}).render(template, VALUES)
+    assert made == wanted or (isinstance(made, PlanProblem) and isinstance(wanted, PlanProblem))
+    assert templates.includes(template) == includes(template) == ()
 
 
 @given(plain, plain)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nbs_fleet.plan.sandbox import PlanProblem, Renderer
 from nbs_fleet.plan.skills import collect, render
+from nbs_fleet.plan.templates import PlanProblem, Renderer
 from nbs_fleet.plan.types import Skill
 from nbs_fleet.spec.team import Agent, Team
 

@@ -16,7 +16,7 @@ from nbs_fleet.model import AgentState, Evidence, Exit, ExitKind, Priority, Sour
 from nbs_fleet.nbs.bus import Bus
 from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.plan.sandbox import Renderer, Template
+from nbs_fleet.plan.templates import Renderer, Template
 from nbs_fleet.sidecar import sources
 from nbs_fleet.spec.load import load_team
 from nbs_fleet.supervisor import store
