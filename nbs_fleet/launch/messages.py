@@ -40,7 +40,6 @@ _MESSAGE = msgspec.json.Decoder(Message)
 """Made at import: what msgspec makes of a type at its first use is not safe where two threads come first (0.22, seen)."""
 _TOKEN = re.compile(r"\d{16}-(.+)\.msg")
 
-
 Place = Literal["queue", "mail", "inbox", "claimed"]
 """Where a waiting message lies: only its record (queue), or a token of it in one of the three other folders."""
 
@@ -102,9 +101,8 @@ class Mailbox:
 
     def waiting(self) -> tuple[Parcel, ...]:
         """All messages that were accepted and have not ended, oldest first; damaged records are left out."""
-        # Mostly there is none, and then nothing else has to be looked at.
-        empty = not self._listed and not _names(self.paths.queue)
-        places = {} if empty else {name: place for name, place, _ in self._tokens()}
+        some = self._listed or _names(self.paths.queue)  # mostly none, and then no other folder is looked at
+        places = {name: place for name, place, _ in self._tokens()} if some else {}
         found: list[Parcel] = []
         listed = {name for name in _names(self.paths.queue) if name.endswith(".json")}
         self._gone |= {os.path.join("queue", n) for n in self._listed - listed if not self._has_ended(n[:-5])}
