@@ -1,28 +1,28 @@
-"""Changes in directories by one inotify instance on the loop (asyncinotify)."""
+"""Changes in directories by one inotify instance on the loop (inotify_simple)."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 
-import asyncinotify
-from asyncinotify import Mask
+from inotify_simple import INotify, flags
 
-_MASK = (
-    Mask.CREATE
-    | Mask.MOVED_FROM
-    | Mask.MOVED_TO
-    | Mask.CLOSE_WRITE
-    | Mask.DELETE
-    | Mask.DELETE_SELF
-    | Mask.MOVE_SELF
-    | Mask.ONLYDIR
+_MASK = int(
+    flags.CREATE
+    | flags.MOVED_FROM
+    | flags.MOVED_TO
+    | flags.CLOSE_WRITE
+    | flags.DELETE
+    | flags.DELETE_SELF
+    | flags.MOVE_SELF
+    | flags.ONLYDIR
     # Two paths to one directory share a watch: none takes from it what the other wants to hear of.
-    | Mask.MASK_ADD
+    | flags.MASK_ADD
 )
-_GONE = Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.UNMOUNT | Mask.IGNORED
+_WRITES = int(flags.MODIFY)
+_GONE = int(flags.DELETE_SELF | flags.MOVE_SELF | flags.UNMOUNT | flags.IGNORED)
+_LOST = int(flags.Q_OVERFLOW)
 
 
 class Inotify:
@@ -36,17 +36,17 @@ class Inotify:
         self._loop = loop
         self._changed = changed
         self._lost = lost
-        self._inotify = asyncinotify.Inotify(cache_size=64, sync_timeout=0)
+        self._inotify = INotify(nonblocking=True)
         self._loop.add_reader(self._inotify.fd, self._read)
         self._open = True
         self._paths: dict[int, list[str]] = {}
         """Directories by watch number: two paths to one directory share a number."""
-        self._watches: dict[str, asyncinotify.Watch] = {}
+        self._watches: dict[str, int] = {}
 
     def watch(self, directory: str, *, writes: bool) -> None:
-        watch = self._inotify.add_watch(os.fsencode(directory), _MASK | Mask.MODIFY if writes else _MASK)
+        watch = self._inotify.add_watch(directory, _MASK | _WRITES if writes else _MASK)
         self._watches[directory] = watch
-        paths = self._paths.setdefault(watch.wd, [])
+        paths = self._paths.setdefault(watch, [])
         if directory not in paths:
             paths.append(directory)
 
@@ -54,10 +54,10 @@ class Inotify:
         watch = self._watches.pop(directory, None)
         if watch is None:
             return
-        paths = self._paths.get(watch.wd, [])
+        paths = self._paths.get(watch, [])
         paths.remove(directory)
         if not paths:
-            self._paths.pop(watch.wd, None)
+            self._paths.pop(watch, None)
             # The directory may be gone, and the watch with it.
             with suppress(OSError):
                 self._inotify.rm_watch(watch)
@@ -72,16 +72,14 @@ class Inotify:
         # A write is told twice (modified, closed), a burst many times: one call for each name is enough.
         changes: dict[tuple[str, str], None] = {}
         lost: dict[str, None] = {}
-        while (event := self._inotify.sync_get()) is not None:
-            if Mask.Q_OVERFLOW in event.mask:
+        for watch, mask, _, name in self._inotify.read(timeout=0):
+            paths = self._paths.get(watch, ())
+            if mask & _LOST:
                 lost[""] = None
-                continue
-            watch = event.watch
-            paths = tuple(self._paths.get(watch.wd, ())) if watch is not None else ()
-            if event.mask & _GONE:
+            elif mask & _GONE:
                 lost.update(dict.fromkeys(paths))
-            elif event.name is not None:
-                changes.update({(path, str(event.name)): None for path in paths})
+            elif name:
+                changes.update({(path, name): None for path in paths})
         for directory, name in changes:
             self._changed(directory, name)
         for directory in lost:

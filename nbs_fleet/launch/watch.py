@@ -260,7 +260,7 @@ class _Watchdog:
 
 
 def _make_inotify(loop: asyncio.AbstractEventLoop, watcher: Watcher) -> _Source:
-    from nbs_fleet.launch.inotify import Inotify  # noqa: PLC0415 -- there is no asyncinotify elsewhere
+    from nbs_fleet.launch.inotify import Inotify  # noqa: PLC0415 -- there is no inotify elsewhere
 
     try:
         return Inotify(loop, watcher._changed, watcher._lost)  # noqa: SLF001 -- one thing in two modules
