@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from benchmarks import bare, machine, teams
 from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median
-from benchmarks.teams import BenchmarkError, Machinery
+from benchmarks.teams import BenchmarkError
+from nbs_fleet.sidecar.polling import POLL_SECONDS
 
 SIZES = (10, 50, 200)
 BLIND = 50
@@ -35,23 +37,45 @@ async def wait():
 asyncio.run(wait())
 """
 
+BEAT = "a bare process with a heartbeat"
+HEARTBEAT = f"""
+import asyncio
+async def beat():
+    print("beats", flush=True)
+    while True:
+        await asyncio.sleep({POLL_SECONDS})
+asyncio.run(beat())
+"""
+
 Windows = dict[str, list[tuple[float, float]]]
 """By name of the team: (percent of a core, wake-ups per second) of each window."""
 
 
-def measure(machineries: dict[str, Machinery], windows: int) -> Windows:
-    """Leave all teams alone, and take what each costs meanwhile."""
-    found: Windows = {name: [] for name in machineries}
+def measure(processes: dict[str, tuple[int, ...]], windows: int) -> Windows:
+    """Leave all of these alone, and take what each costs meanwhile."""
+    found: Windows = {name: [] for name in processes}
     time.sleep(REST)
     for _ in range(windows):
-        before = {name: parts.cost() for name, parts in machineries.items()}
+        before = {name: machine.cost(pids) for name, pids in processes.items()}
         began = time.monotonic()
         time.sleep(WINDOW)
-        for name, parts in machineries.items():
-            took = parts.cost().since(before[name])
+        for name, pids in processes.items():
+            took = machine.cost(pids).since(before[name])
             seconds = time.monotonic() - began
             found[name].append((took.cpu / seconds * 100, took.woken / seconds))
     return found
+
+
+@contextmanager
+def heartbeat() -> Iterator[int]:
+    """A process that does nothing but to wake up as often as a slow poll comes; its id."""
+    with subprocess.Popen([sys.executable, "-I", "-c", HEARTBEAT], stdout=subprocess.PIPE) as process:
+        try:
+            if process.stdout is None or not process.stdout.readline():
+                raise BenchmarkError("the heartbeat failed")
+            yield process.pid
+        finally:
+            process.kill()
 
 
 def of_loops(number: int) -> tuple[float, float]:
@@ -84,7 +108,10 @@ def figures(options: Options) -> list[Figure]:
     with ExitStack() as stack:
         running = {name: stack.enter_context(teams.running(content)) for name, content in contents.items()}
         machineries = {name: team.machinery() for name, team in running.items()}
-        windows = measure(machineries, options.some(2, 1))
+        processes = {name: parts.all for name, parts in machineries.items()} | {
+            BEAT: (stack.enter_context(heartbeat()),)
+        }
+        windows = measure(processes, options.some(2, 1))
         memory = {name: machine.pss(parts.ours) for name, parts in machineries.items()}
     looped = {number: of_loops(number) for number in sizes}
     found = [figure for number in sizes for figure in _cpu(_name(number), number, windows, looped[number][0])]
@@ -104,9 +131,12 @@ def _cpu(name: str, number: int | None, windows: Windows, looped: float) -> list
     """The figures of one team; the goals are those of so many agents."""
     percent, woken = (median(values) for values in zip(*windows[name], strict=True))
     goal = CPU_GOALS.get(number) if number is not None else None
-    beside = Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if goal else None, greater=True)
+    beside = (
+        Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if goal else None, greater=True),
+        Beside(BEAT, median([cpu for cpu, _ in windows[BEAT]])),
+    )
     return [
-        Figure(f"idle CPU, {name}", "%", percent, at_most=goal, beside=(beside,)),
+        Figure(f"idle CPU, {name}", "%", percent, at_most=goal, beside=beside),
         Figure(f"wake-ups, {name}", "/s", woken, at_most=1.0 if number == 50 else None),
     ]
 
@@ -127,8 +157,9 @@ BENCHMARK = Benchmark(
     "Teams of simulated agents are idle; so is one of stubs (a shell that shows an input and sleeps), which have neither hooks "
     "nor a state file. CPU and wake-ups are those of the supervisor, the "
     f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
-    "each of which holds one slow poll (of a round of ten, in which each quiet agent has its turn). The shell loops "
+    "each of which holds one slow poll (of a round of twenty, in which each quiet agent has its turn). The shell loops "
     "(`benchmarks/sidecar.sh`, one per pane of a stub) run on a tmux server of their own; their CPU is theirs, their "
-    "children's and that server's. Memory is PSS.",
+    "children's and that server's. The heartbeat is that of a bare asyncio process which wakes up as often as a slow poll "
+    "comes, and does nothing. Memory is PSS.",
     figures,
 )
