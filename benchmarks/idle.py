@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from benchmarks import bare, machine, teams
@@ -17,8 +17,7 @@ SIZES = (10, 50, 200)
 BLIND = 50
 """So many stubs, which are known by their screens alone."""
 WINDOW = 30.0
-"""Seconds of a window; each holds one slow poll, a tenth of a round: what rounds do is spread over their polls."""
-LOOP_WINDOW = 15.0
+"""Seconds of a window; each holds one slow poll, a twentieth of a round: what rounds do is spread over their polls."""
 REST = 40.0
 """Seconds that all are left alone first: what follows a start is no idleness, its first slow poll included."""
 LOOP_REST = 4.0
@@ -49,21 +48,26 @@ asyncio.run(beat())
 
 Windows = dict[str, list[tuple[float, float]]]
 """By name of the team: (percent of a core, wake-ups per second) of each window."""
+Looped = dict[int, tuple[float, float]]
+"""By number of shell loops: (percent of a core, megabytes) of them and their tmux server."""
 
 
-def measure(processes: dict[str, tuple[int, ...]], windows: int) -> Windows:
-    """Leave all of these alone, and take what each costs meanwhile."""
-    found: Windows = {name: [] for name in processes}
-    time.sleep(REST)
-    for _ in range(windows):
-        before = {name: machine.cost(pids) for name, pids in processes.items()}
-        began = time.monotonic()
-        time.sleep(WINDOW)
-        for name, pids in processes.items():
-            took = machine.cost(pids).since(before[name])
+def measure(processes: dict[str, tuple[int, ...]], sizes: Sequence[int]) -> tuple[Windows, Looped]:
+    """What each of these costs while it is left alone, and so many shell loops at the same time: a window for each size."""
+    windows: Windows = {name: [] for name in processes}
+    looped: Looped = {}
+    for number in sizes:
+        with bare.looped(number, teams.STUB) as loops:
+            time.sleep(LOOP_REST)
+            before = {name: machine.cost(pids) for name, pids in processes.items()}
+            loops_before, began = loops.cpu(), time.monotonic()
+            time.sleep(WINDOW)
             seconds = time.monotonic() - began
-            found[name].append((took.cpu / seconds * 100, took.woken / seconds))
-    return found
+            for name, pids in processes.items():
+                took = machine.cost(pids).since(before[name])
+                windows[name].append((took.cpu / seconds * 100, took.woken / seconds))
+            looped[number] = ((loops.cpu() - loops_before) / seconds * 100, machine.pss(loops.pids))
+    return windows, looped
 
 
 @contextmanager
@@ -78,16 +82,6 @@ def heartbeat() -> Iterator[int]:
             process.kill()
 
 
-def of_loops(number: int) -> tuple[float, float]:
-    """(percent of a core, megabytes) of so many shell loops and their tmux server."""
-    with bare.looped(number, teams.STUB) as loops:
-        time.sleep(LOOP_REST)
-        before, began = loops.cpu(), time.monotonic()
-        time.sleep(LOOP_WINDOW)
-        percent = (loops.cpu() - before) / (time.monotonic() - began) * 100
-        return percent, machine.pss(loops.pids)
-
-
 def of_process(imports: str) -> float:
     """Megabytes of a Python process that has imported this and waits."""
     with subprocess.Popen([sys.executable, "-I", "-c", imports + WAIT], stdout=subprocess.PIPE) as process:
@@ -100,7 +94,7 @@ def of_process(imports: str) -> float:
 
 
 def figures(options: Options) -> list[Figure]:
-    """All teams at once, since none of them does anything; then the shell loops, one size after the other."""
+    """All teams at once, since none of them does anything, beside the shell loops, one size after the other."""
     sizes = SIZES[:2] if options.quick else SIZES
     contents = {_name(number): teams.simulated(number) for number in sizes}
     blind = options.some(BLIND, 10)
@@ -111,9 +105,9 @@ def figures(options: Options) -> list[Figure]:
         processes = {name: parts.all for name, parts in machineries.items()} | {
             BEAT: (stack.enter_context(heartbeat()),)
         }
-        windows = measure(processes, options.some(2, 1))
+        time.sleep(REST)
         memory = {name: machine.pss(parts.ours) for name, parts in machineries.items()}
-    looped = {number: of_loops(number) for number in sizes}
+        windows, looped = measure(processes, sizes)
     found = [figure for number in sizes for figure in _cpu(_name(number), number, windows, looped[number][0])]
     found += _cpu(_name(blind, "stubs"), None, windows, looped[blind][0])
     found += [_memory(number, memory[_name(number)], looped[number][1]) for number in sizes[1:]]
@@ -158,7 +152,8 @@ BENCHMARK = Benchmark(
     "nor a state file. CPU and wake-ups are those of the supervisor, the "
     f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
     "each of which holds one slow poll (of a round of twenty, in which each quiet agent has its turn). The shell loops "
-    "(`benchmarks/sidecar.sh`, one per pane of a stub) run on a tmux server of their own; their CPU is theirs, their "
+    "(`benchmarks/sidecar.sh`, one per pane of a stub) run at the same time, size after size, on a tmux server of their own: a "
+    "virtual machine that does nothing at all may be put to sleep by its host, and is slow then. Their CPU is theirs, their "
     "children's and that server's. The heartbeat is that of a bare asyncio process which wakes up as often as a slow poll "
     "comes, and does nothing. Memory is PSS.",
     figures,

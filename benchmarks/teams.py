@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from benchmarks.machine import Cost, cost
 from nbs_fleet.launch.locks import holder
 from nbs_fleet.launch.tmux import Tmux
 from nbs_fleet.model import AgentState
@@ -57,10 +56,6 @@ class Machinery(Struct, frozen=True):
     def all(self) -> tuple[int, ...]:
         """All of them."""
         return (self.server, *self.ours)
-
-    def cost(self) -> Cost:
-        """What they have taken so far."""
-        return cost(self.all)
 
 
 class Team:
