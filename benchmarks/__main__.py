@@ -15,6 +15,7 @@ from rich.console import Console
 
 import nbs_fleet
 from benchmarks import report
+from benchmarks.awake import awake
 from benchmarks.figures import Benchmark, Options
 from benchmarks.machine import describe
 from benchmarks.report import Part, Results
@@ -60,11 +61,12 @@ def run(names: list[str], options: Options) -> Results:
     compileall.compile_dir(next(iter(nbs_fleet.__path__)), quiet=1)
     machine = describe()
     parts = []
-    for name in names:
-        sys.stderr.write(f"{name} .. ")
-        sys.stderr.flush()
-        parts.append(perform(load(name), options))
-        sys.stderr.write(f"{parts[-1].seconds:.0f} s\n")
+    with awake():
+        for name in names:
+            sys.stderr.write(f"{name} .. ")
+            sys.stderr.flush()
+            parts.append(perform(load(name), options))
+            sys.stderr.write(f"{parts[-1].seconds:.0f} s\n")
     return Results(at, machine, tuple(parts), quick=options.quick)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 LIMITS: dict[str, str] = {
     "idle CPU": "All of it is the slow poll, the supervisor's one wake-up each 30 s, in which it looks at a "
     "twentieth of the agents: 0.2 to 0.5 ms for each by a profile, and as much for the whole team. A bare process "
-    "that only wakes up as often stands beside it. Memory that rested may be slow on a virtual machine: on one, at a "
-    "time, the first write to a page after a second took 15 to 30 us, at once after that 1 us, with no fault seen "
-    "inside (4,000 pages), and the same poll 43 ms instead of 4; half an hour before that 50 agents took 0.011 % and "
-    "200 0.037 %.",
+    "that only wakes up as often stands beside it. On a virtual machine at rest the same poll takes up to ten times as "
+    "long (43 ms instead of 4, without any fault seen inside): each page that it touches is slow for the first time.",
     "wake-ups": "One for each slow poll, and those for the answers of tmux to its looks.",
     "memory (PSS)": "What Python takes for the imports alone stands beside it: asyncio 11.5 MB, with msgspec, "
     "inotify_simple and the supervisor's own modules 15.5 MB, without OpenSSL and what an idle team never needs. By "

@@ -23,9 +23,10 @@ with, which is one of these:
 - **tmuxp**: `tmuxp load` of the same windows.
 
 A value is the median of its repeats (p50 and p99 are what their names say); the spread is from the least to the
-greatest. Times are wall time. CPU is in percent of one core. The package is compiled first, as by any installer.
-"Times" says how many times greater the value beside it is
-where the goal is to be less, else how many times the value beside it the figure is."""
+greatest. Times are wall time. CPU is in percent of one core. The package is compiled first, as by any installer. Meanwhile
+a process of the lowest priority writes to memory of its own: a virtual machine that rests is slow when something happens,
+ours and what stands beside it alike (`benchmarks/awake.py` has the numbers). "Times" says how many times greater the value
+beside it is where the goal is to be less, else how many times the value beside it the figure is."""
 
 
 def performance(results: Results | None, abouts: dict[str, str]) -> tuple[str, ...]:
