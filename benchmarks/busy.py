@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from benchmarks import bare, teams
 from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median
-from benchmarks.machine import cost, cpu_with_children
+from benchmarks.machine import cost, cpu_of_ended
 from benchmarks.teams import STUB, until
 
 AGENTS = 50
@@ -76,8 +76,8 @@ def figures(options: Options) -> list[Figure]:
         rows = team.tmux.run("list-panes", "-a", "-F", "#{@nbs_handle} #{pane_tty}").splitlines()
         with redrawn([row.split(" ")[1] for row in rows if not row.startswith(" ")]):
             # Clients that listen come and go; what they took is in their parent's account then.
-            lasting = (parts.server, min(parts.controls))
-            ours = median(percent(lambda: cost(lasting).cpu + cpu_with_children(parts.supervisor), windows))
+            lasting = (parts.server, parts.supervisor, min(parts.controls))
+            ours = median(percent(lambda: cost(lasting).cpu + cpu_of_ended(parts.supervisor), windows))
     beside = (
         Beside("shell loops, above tmux alone", _above(looped, alone), at_least=LESS),
         Beside("tmux alone, for all panes", alone),
