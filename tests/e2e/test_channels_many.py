@@ -263,7 +263,7 @@ class Five:
         self.release(everybody=True)
         self.wait_until_told()
         for handle in HANDLES:
-            self.crew.until(lambda h=handle: not self.crew.waiting(h), f"{handle} has its notices", within=PATIENCE)  # type: ignore[misc]
+            self.crew.until(lambda h=handle: self._has_all(h), f"{handle} has its notices", within=PATIENCE)  # type: ignore[misc]
             self.crew.becomes(handle, "idle", within=PATIENCE)
         self.hear()
         self.traffic.tidy()
@@ -271,6 +271,13 @@ class Five:
         self.crew.audit()
         for handle in HANDLES:
             self.arrived(handle)
+
+    def _has_all(self, handle: str) -> bool:
+        """Whether each notice that was decided on was delivered; it lies in no folder until it was written down."""
+        self.hear()
+        ear = self.ears[handle]
+        notices = [one for one in ear.delivered if one not in self.crew.sent]
+        return len(notices) >= len(ear.summaries) and not self.crew.waiting(handle)
 
     def arrived(self, handle: str) -> None:
         """Each notice came to the agent's model, once and as it was given, and nothing of the messages with it."""
