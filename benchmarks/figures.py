@@ -104,6 +104,11 @@ class Benchmark(Struct, frozen=True):
     figures: Callable[[Options], list[Figure]]
 
 
+def mean(values: Sequence[float]) -> Spread:
+    """The mean of these values, where each of them is a part of the whole."""
+    return Spread(statistics.fmean(values), min(values), max(values), len(values))
+
+
 def median(values: Sequence[float]) -> Spread:
     """The median of repeats."""
     return Spread(statistics.median(values), min(values), max(values), len(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -9,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from benchmarks import bare, machine, teams
-from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median
+from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, mean
 from benchmarks.teams import BenchmarkError
-from nbs_fleet.sidecar.polling import POLL_SECONDS
+from nbs_fleet.sidecar.polling import POLL_SECONDS, ROUND, TOGETHER
 
 SIZES = (10, 50, 200)
 BLIND = 50
 """So many stubs, which are known by their screens alone."""
-WINDOW = 30.0
-"""Seconds of a window; each holds one slow poll, a twentieth of a round: what rounds do is spread over their polls."""
+WINDOW = POLL_SECONDS
+"""Seconds of a window; each holds one slow poll."""
+WINDOWS = TOGETHER
+"""So many windows hold a quarter of a round: one poll in which quiet agents have turns, and the others."""
 REST = 40.0
 """Seconds that all are left alone first: what follows a start is no idleness, its first slow poll included."""
 LOOP_REST = 4.0
@@ -53,20 +56,22 @@ Looped = dict[int, tuple[float, float]]
 
 
 def measure(processes: dict[str, tuple[int, ...]], sizes: Sequence[int]) -> tuple[Windows, Looped]:
-    """What each of these costs while it is left alone, and so many shell loops at the same time: a window for each size."""
+    """What each of these costs while it is left alone, window after window, and so many shell loops in each window."""
     windows: Windows = {name: [] for name in processes}
     looped: Looped = {}
+    before, began = {name: machine.cost(pids) for name, pids in processes.items()}, time.monotonic()
     for number in sizes:
         with bare.looped(number, teams.STUB) as loops:
             time.sleep(LOOP_REST)
-            before = {name: machine.cost(pids) for name, pids in processes.items()}
-            loops_before, began = loops.cpu(), time.monotonic()
-            time.sleep(WINDOW)
-            seconds = time.monotonic() - began
+            loops_before, loops_began = loops.cpu(), time.monotonic()
+            time.sleep(max(1.0, began + WINDOW - loops_began))
+            now = time.monotonic()
+            looped[number] = ((loops.cpu() - loops_before) / (now - loops_began) * 100, machine.pss(loops.pids))
             for name, pids in processes.items():
-                took = machine.cost(pids).since(before[name])
-                windows[name].append((took.cpu / seconds * 100, took.woken / seconds))
-            looped[number] = ((loops.cpu() - loops_before) / seconds * 100, machine.pss(loops.pids))
+                cost = machine.cost(pids)
+                took, before[name] = cost.since(before[name]), cost
+                windows[name].append((took.cpu / (now - began) * 100, took.woken / (now - began)))
+            began = now
     return windows, looped
 
 
@@ -107,7 +112,8 @@ def figures(options: Options) -> list[Figure]:
         }
         time.sleep(REST)
         memory = {name: machine.pss(parts.ours) for name, parts in machineries.items()}
-        windows, looped = measure(processes, sizes)
+        turns = itertools.islice(itertools.cycle((*sizes, *sizes[1:])), options.some(WINDOWS, 2))
+        windows, looped = measure(processes, tuple(turns))
     found = [figure for number in sizes for figure in _cpu(_name(number), number, windows, looped[number][0])]
     found += _cpu(_name(blind, "stubs"), None, windows, looped[blind][0])
     found += [_memory(number, memory[_name(number)], looped[number][1]) for number in sizes[1:]]
@@ -123,11 +129,11 @@ def _name(number: int, kind: str = "agents") -> str:
 
 def _cpu(name: str, number: int | None, windows: Windows, looped: float) -> list[Figure]:
     """The figures of one team; the goals are those of so many agents."""
-    percent, woken = (median(values) for values in zip(*windows[name], strict=True))
+    percent, woken = (mean(values) for values in zip(*windows[name], strict=True))
     goal = CPU_GOALS.get(number) if number is not None else None
     beside = (
         Beside("shell loops, 1 Hz", _one(looped), at_least=LESS_CPU if goal else None, greater=True),
-        Beside(BEAT, median([cpu for cpu, _ in windows[BEAT]])),
+        Beside(BEAT, mean([cpu for cpu, _ in windows[BEAT]])),
     )
     return [
         Figure(f"idle CPU, {name}", "%", percent, at_most=goal, beside=beside),
@@ -150,9 +156,10 @@ BENCHMARK = Benchmark(
     "idle",
     "Teams of simulated agents are idle; so is one of stubs (a shell that shows an input and sleeps), which have neither hooks "
     "nor a state file. CPU and wake-ups are those of the supervisor, the "
-    f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds), over windows of {WINDOW:.0f} s, "
-    "each of which holds one slow poll (of a round of twenty, in which each quiet agent has its turn). The shell loops "
-    "(`benchmarks/sidecar.sh`, one per pane of a stub) run at the same time, size after size, on a tmux server of their own: a "
+    f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds): the mean of {WINDOWS} windows of "
+    f"{WINDOW:.0f} s, each of which holds one slow poll, and one of which holds the turns of a quarter of the quiet agents (each "
+    f"has one in {ROUND} polls). The shell loops (`benchmarks/sidecar.sh`, one per pane of a stub) run at the same time, size "
+    "after size, on a tmux server of their own: a "
     "virtual machine that does nothing at all may be put to sleep by its host, and is slow then. Their CPU is theirs, their "
     "children's and that server's. The heartbeat is that of a bare asyncio process which wakes up as often as a slow poll "
     "comes, and does nothing. Memory is PSS.",

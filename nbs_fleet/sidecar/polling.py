@@ -11,6 +11,9 @@ POLL_SECONDS = 30.0
 """Between two slow polls."""
 ROUND = 20
 """So many polls are one round: in each the sidecar of every quiet agent has one turn."""
+TOGETHER = 5
+"""Only each so many-th poll has turns of quiet agents: what was not touched for a while is slow to be touched, and those
+who have their turn together pay for what they share once."""
 
 
 def is_due(mind: Mind, handle: str, number: int, *, told: bool) -> bool:
@@ -19,7 +22,16 @@ def is_due(mind: Mind, handle: str, number: int, *, told: bool) -> bool:
     `told`: changes of its files are told as a rule. Then those of quiet agents take turns, by their handles, so that
     the work of one round is spread over it, and who is born or dies meanwhile changes nobody else's turn.
     """
-    return not told or not is_quiet(mind) or (number + crc32(handle.encode())) % ROUND == 0
+    return not told or not is_quiet(mind) or _has_turn(handle, number)
+
+
+def has_turns(number: int) -> bool:
+    """Whether quiet agents have turns in poll `number`."""
+    return number % TOGETHER == 0
+
+
+def _has_turn(handle: str, number: int) -> bool:
+    return has_turns(number) and (number // TOGETHER + crc32(handle.encode())) % (ROUND // TOGETHER) == 0
 
 
 def is_quiet(mind: Mind) -> bool:

@@ -51,6 +51,12 @@ class Attention:
         self._heard: set[str] = set()
         """Agents whose sidecar has spoken since this supervisor began."""
         self._counted: int | None = None
+        self._failed = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether time alone may change something, or what could not be written is to be tried again."""
+        return self._failed or bool(self.queue.items)
 
     @property
     def queue(self) -> Queue:
@@ -66,9 +72,11 @@ class Attention:
         if isinstance(event, LaunchedAll):
             self._heard.update(result.handle for result in event.results)
         now = moment().wall
+        self._failed = False
         try:
             budgets = self._budgets(fleet, now)
         except FleetError as error:
+            self._failed = True
             self._story(None).tell(now, "budget not written", error=error.message)
             budgets = {}
         seen: dict[str, Seen] = {TEAM: Seen((budgets[TEAM],) if TEAM in budgets else ())}
@@ -84,6 +92,7 @@ class Attention:
         try:
             changed = self._keeper.look(seen)
         except FleetError as error:
+            self._failed = True
             self._story(None).tell(now, "attention queue not written", error=error.message)
             return
         if changed:
@@ -169,6 +178,7 @@ class Attention:
             write_atomic(self._waiting, self._number(number))
         except FleetError as error:
             # The status line is not worth the supervisor: a full disk, say. The next look tries again.
+            self._failed = True
             self._story(None).tell(now, "number for the status line not written", error=error.message)
         else:
             self._counted = number

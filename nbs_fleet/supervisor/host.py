@@ -22,7 +22,6 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.sharing import share_agents
 from nbs_fleet.plan.types import Plan
 from nbs_fleet.sidecar.actions import Report
-from nbs_fleet.sidecar.polling import POLL_SECONDS
 from nbs_fleet.sidecar.recovery import Restart
 from nbs_fleet.sidecar.sources import forget_signal, set_paused, settle_signal
 from nbs_fleet.supervisor import store
@@ -61,6 +60,7 @@ from nbs_fleet.supervisor.notifier import Notifier
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.resting import rested
+from nbs_fleet.supervisor.rounds import Rounds
 from nbs_fleet.supervisor.spending import Spending
 from nbs_fleet.supervisor.starter import Starter, refresh_files
 from nbs_fleet.supervisor.stopper import bury, stop
@@ -120,6 +120,14 @@ class Supervisor:
             more=lambda: self.attention.files() | self._spending.files(),
             story=self.story(None),
         )
+        self._rounds = Rounds(
+            self.sidecars,
+            self.desk,
+            self.attention,
+            self._upkeep,
+            fleet=lambda: self.loop.state,
+            measure=self._measure_soon,
+        )
         self._handovers = Handovers(tell=self.desk.notify, post=self.loop.post, story=self._tell_of)
 
     async def run(self) -> int:
@@ -128,7 +136,7 @@ class Supervisor:
         self.panes.on_lost = self._tmux_lost
         self._open()
         deciding = asyncio.create_task(self.loop.run(), name="decide")
-        self._poll_later()
+        self._rounds.open()
         try:
             either: set[asyncio.Future[Any]] = {deciding, self._over}
             done, _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -319,6 +327,8 @@ class Supervisor:
     def _fault(self, action: Action, error: Exception) -> Event:
         what = error.message if isinstance(error, FleetError) else f"{type(error).__name__}: {error}"
         self.story(None).tell(moment().wall, "fault", action=type(action).__name__, error=what)
+        if isinstance(action, Save):
+            self._upkeep.doubt(action.record.handle)
         return broken(action, what)
 
     def _record(self, before: Fleet, after: Fleet, event: Event, actions: Sequence[Action], now: Moment) -> None:
@@ -371,23 +381,10 @@ class Supervisor:
         self.story(None).tell(moment().wall, "alarm", text=f"the team's tmux server died ({why})")
         self.end(1)
 
-    def _poll_later(self) -> None:
-        asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
-
-    def _poll(self) -> None:
-        if not self._over.done():
-            others = self.sidecars.poll()
-            self.desk.look(others)
-            self.attention.look(self.loop.state)
-            self._upkeep.look(others)
-            for handle, life in self.loop.state.lives.items():
-                if life.record.state is AgentState.BUSY:
-                    self._measure_soon(handle)
-            self._poll_later()
-
     async def _close(self, deciding: asyncio.Task[None]) -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
+        self._rounds.close()
         await self._upkeep.close()
         await self.desk.close()
         self.attention.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from nbs_fleet.sidecar.delivery import Means
 from nbs_fleet.sidecar.ground import Ground, Run
 from nbs_fleet.sidecar.mind import Mind, Watching, first_mind
 from nbs_fleet.sidecar.notices import NoticeRules, Waiting
+from nbs_fleet.sidecar.polling import has_turns, is_quiet
 from nbs_fleet.sidecar.recovery import Restart, Rules
 from nbs_fleet.sidecar.replay import DECIDED, MIND, SEEN
 from nbs_fleet.sidecar.sources import transcript_of
@@ -30,6 +31,13 @@ from nbs_fleet.supervisor.story import Story
 
 FAULT_LIMIT = 5
 """Times a sidecar of one run may raise before it stays down; `ps` says so."""
+
+
+class Polled(NamedTuple):
+    """The sidecars that look at everything again, and those that do not, by handle."""
+
+    looking: frozenset[str]
+    others: frozenset[str]
 
 
 class Sidecars:
@@ -50,6 +58,8 @@ class Sidecars:
         self._faults: dict[str, list[str]] = {}
         self._waiting: dict[str, Waiting] = {}
         self._polls = 0
+        self._restless: set[str] = set()
+        """Those that have each turn, as it was after the last decision: a poll then touches nobody else."""
 
     def begin(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool) -> None:
         """Watch the client that `record` describes; one that was watched before is let go.
@@ -69,6 +79,7 @@ class Sidecars:
         """Stop watching."""
         task = self._tasks.pop(handle, None)
         self._running.pop(handle, None)
+        self._restless.discard(handle)
         if task is not None:
             task.cancel()
 
@@ -83,11 +94,23 @@ class Sidecars:
             self.end(handle)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def poll(self) -> frozenset[str]:
-        """The slow poll: each sidecar whose turn it is looks at everything again; the handles of the others."""
+    def poll(self) -> Polled | None:
+        """The slow poll: each sidecar whose turn it is looks at everything again.
+
+        None: it is nobody's, and changes are told.
+        """
         self._polls += 1
-        told, running = self._watcher.tells, self._running.items()
-        return frozenset(handle for handle, sidecar in running if not sidecar.poll(self._polls, told=told))
+        told = self._watcher.tells
+        asked = self._running.keys() if has_turns(self._polls) or not told else self._restless & self._running.keys()
+        looking = frozenset(handle for handle in asked if self._running[handle].poll(self._polls, told=told))
+        return Polled(looking, frozenset(self._running) - looking) if looking or not told else None
+
+    def note(self, handle: str, mind: Mind) -> None:
+        """A sidecar knows this now: whether it rests."""
+        if is_quiet(mind):
+            self._restless.discard(handle)
+        elif handle in self._running:
+            self._restless.add(handle)
 
     def see(self, handle: str, waiting: Waiting) -> None:
         """Tell one sidecar what waits for its agent; one that begins later is told then."""
@@ -126,6 +149,7 @@ class Sidecars:
             first = False
             sidecar = self._make(plan, agent, record, mind)
             self._running[handle] = sidecar
+            self._restless.add(handle)
             if handle in self._waiting:
                 sidecar.see(self._waiting[handle])
             await sidecar.run()
@@ -154,6 +178,7 @@ class Sidecars:
         def record_decision(before: Mind, after: Mind, event: Event, actions: Sequence[Action], now: Moment) -> None:
             """What `replay` needs: all that was known at the start of each segment, then all that changed it."""
             nonlocal segment
+            self.note(handle, after)
             if segment != story.segment:
                 segment = story.segment
                 story.tell(now.wall, MIND, mind=before)

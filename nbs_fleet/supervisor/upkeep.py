@@ -90,10 +90,17 @@ class Upkeep:
 
     def look(self, others: frozenset[str] = frozenset()) -> None:
         """The slow poll, but for agents whose turn it is not: changes of their files were told."""
-        lives = self._lives().items()
-        # A record that could not be written is news that no file tells of.
-        self._due |= {handle for handle, life in lives if handle not in others or not self._knows(handle, life.record)}
+        self._due |= self._lives().keys() - others
         self._later(0.0)
+
+    def glance(self) -> None:
+        """The slow poll while the team rests: what was told since, and sockets, which may lie where nothing is told."""
+        if self._due or self._sockets():
+            self._later(0.0)
+
+    def doubt(self, handle: str) -> None:
+        """The record of this agent could not be written: news that no file tells of."""
+        self._due.add(handle)
 
     async def close(self) -> None:
         """Stop; the watcher is its owner's."""
@@ -191,10 +198,6 @@ class Upkeep:
             if life.alive and registry.of(agent.agent).capabilities.state_file:
                 of = (record.session_id, signature(paths.values))
                 yield f"{_AGENT}{handle}", of, partial(agent_files, plan, agent, record)
-
-    def _knows(self, handle: str, record: AgentRecord) -> bool:
-        known = self._known.get(f"record {handle}")
-        return known is not None and known.of is record
 
     def _differing(self, due: AbstractSet[str]) -> list[tuple[str, File]]:
         """The files that are missing, or hold something else than they should: the team's, and those of these agents."""

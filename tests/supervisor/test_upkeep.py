@@ -151,6 +151,7 @@ async def test_a_record_that_could_not_be_written_waits_for_no_turn(ground: Grou
     async with kept(ground) as upkeep:
         await looked(upkeep)
         ground.lives["ana"] = msgspec.structs.replace(ground.lives["ana"], record=newer)
+        upkeep.doubt("ana")
         upkeep.look(OTHERS)
         await ground.until(path, msgspec.json.encode(newer))
 
