@@ -206,6 +206,38 @@ class Drawn:
         os.close(self._main)
 
 
+class Attached:
+    """What tmux itself makes of output: a thread that blocks on a bare control client and takes the time of what it tells."""
+
+    def __init__(self, bare: Bare) -> None:
+        self.times: list[float] = []
+        pane = bare.tmux.run("list-panes", "-a", "-F", "#{pane_tty}").split()[0]
+        self.side = os.open(pane, os.O_WRONLY | os.O_NOCTTY)
+        argv = bare.tmux.argv("-C", "attach-session", "-t", f"={SESSION}")
+        self._heard, told = os.pipe()
+        self._client = subprocess.Popen(argv, env=bare.env, stdin=subprocess.PIPE, stdout=told)
+        os.close(told)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while said := os.read(self._heard, 65536):
+            if b"%output" in said:
+                self.times.append(time.time())
+
+    def after(self, at: float) -> float:
+        """The first output at or after this wall second."""
+        return until(lambda: next((seen for seen in self.times if seen >= at), None), "the control client speaks")
+
+    def close(self) -> None:
+        """Stop."""
+        os.close(self.side)
+        with self._client:
+            self._client.kill()
+        self._thread.join(5)
+        os.close(self._heard)
+
+
 def settle(number: int) -> None:
     """Let the loops see screens at rest, and meet them at another point of their second in each round."""
     time.sleep(2.2 + number * 0.37 % 1.0)

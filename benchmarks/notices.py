@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import bare, teams
 from benchmarks.bare import Drawn, Loops, Noticed
-from benchmarks.figures import Benchmark, Beside, Figure, Options, Spread, median, quantile
+from benchmarks.figures import Benchmark, Beside, Figure, Options, median, quantile
 from benchmarks.teams import BUS, CHAT, STUB, BenchmarkError, Team, until
 from nbs_fleet.model import AgentState, Priority
 from nbs_fleet.nbs.bus import Bus
@@ -141,6 +141,23 @@ def outputs(team: Team, rounds: int) -> Times:
     return ours, floor
 
 
+def tmux_outputs(rounds: int) -> list[float]:
+    """Milliseconds until a bare control client of a bare tmux server tells of output."""
+    took = []
+    with bare.bare_server() as server:
+        attached = bare.Attached(server)
+        try:
+            time.sleep(1.0)
+            for number in range(rounds):
+                at = time.time()
+                os.write(attached.side, f"\x1b[H\x1b[2K{number}\r\n> ".encode())
+                took.append((attached.after(at) - at) * 1000)
+                time.sleep(2 * BRIEF + SETTLED)
+        finally:
+            attached.close()
+    return took
+
+
 def deaths(team: Team) -> list[float]:
     """Milliseconds from SIGKILL for each agent in turn until its exit status is known."""
     took = []
@@ -186,7 +203,7 @@ def figures(options: Options) -> list[Figure]:
         team.command("pause", "a-1")
         line, event = lines(team, rounds), events(team, rounds)
     with teams.running(teams.stubs(1)) as team:
-        output = outputs(team, rounds)
+        output, tmuxs = outputs(team, rounds), tmux_outputs(rounds // 3)
     with teams.running(teams.stubs(options.some(DEATHS, 3))) as team:
         died = deaths(team)
     with bare.looped(LOOPS, STUB) as loops:
@@ -196,7 +213,7 @@ def figures(options: Options) -> list[Figure]:
     dead = Beside("shell loops", median(slow_deaths), at_least=50)
     return [
         *_pair("state file written -> known", state, slow, (0.5, 5.0), (INOTIFY, 5)),
-        *_pair("pane output -> known", output, slow, (0.5, 3.0), ("raw pty", 6)),
+        *_pair("pane output -> known", output, slow, (0.5, 3.0), ("raw pty", 6), more={"a bare control client": tmuxs}),
         *_pair("chat line written -> known", line, slow, (0.5, 3.0), (INOTIFY, 3)),
         *_pair("bus event written -> known", event, slow, (0.1, 3.0), (INOTIFY, 3)),
         Figure("agent killed -> its exit known, p50", "ms", quantile(died, 0.5), at_most=10.0, beside=(dead,)),
@@ -205,22 +222,28 @@ def figures(options: Options) -> list[Figure]:
 
 
 def _pair(
-    name: str, times: Times, slow: list[float], goals: tuple[float, float], floor: tuple[str, float]
+    name: str,
+    times: Times,
+    slow: list[float],
+    goals: tuple[float, float],
+    floor: tuple[str, float],
+    *,
+    more: Mapping[str, list[float]] | None = None,
 ) -> list[Figure]:
+    """Two figures; `more`: what else they are measured beside."""
     ours, bare_times = times
     (p50, p99), (bare, most) = goals, floor
-    beside = (
-        Beside(bare, quantile(bare_times, 0.5), at_most=most),
-        Beside("shell loops, chat line", quantile(slow, 0.5), at_least=1000),
-    )
+    others = {bare: bare_times, **(more or {})}
+
+    def beside(share: float) -> Iterator[Beside]:
+        for what, values in others.items():
+            yield Beside(what, quantile(values, share), at_most=most if (what, share) == (bare, 0.5) else None)
+
+    loops = Beside("shell loops, chat line", quantile(slow, 0.5), at_least=1000)
     return [
-        Figure(f"{name}, p50", "ms", quantile(ours, 0.5), at_most=p50, beside=beside),
-        Figure(f"{name}, p99", "ms", quantile(ours, 0.99), at_most=p99, beside=(Beside(bare, _p99(bare_times)),)),
+        Figure(f"{name}, p50", "ms", quantile(ours, 0.5), at_most=p50, beside=(*beside(0.5), loops)),
+        Figure(f"{name}, p99", "ms", quantile(ours, 0.99), at_most=p99, beside=tuple(beside(0.99))),
     ]
-
-
-def _p99(values: list[float]) -> Spread:
-    return quantile(values, 0.99)
 
 
 BENCHMARK = Benchmark(
@@ -228,7 +251,8 @@ BENCHMARK = Benchmark(
     "A simulated agent's state file, its chat and its bus are written again and again, by an own process; the story says "
     "to the microsecond when the supervisor decided on it. Each time begins just before the rename that puts the file in "
     "its place. The floor is a thread that blocks on inotify of the same folder. A stub's terminal is written to in the same way; "
-    "its floor is a thread that reads a terminal of its own. Agents are killed (SIGKILL) one after the other; the story's "
+    "its floor is a thread that reads a terminal of its own, and beside it is a thread that reads what a bare control client of a "
+    "bare tmux server tells. Agents are killed (SIGKILL) one after the other; the story's "
     "milliseconds say when the exit status was known. Ten shell loops hear of chat lines and deaths the same way.",
     figures,
 )
