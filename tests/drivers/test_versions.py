@@ -10,6 +10,7 @@ import pytest
 from nbs_fleet.errors import MissingError
 from nbs_fleet.launch import versions
 from nbs_fleet.spec.team import Agent
+from tests.support.waiting import eventually
 
 
 def program(folder: Path, name: str, body: str, mode: int = 0o755) -> Path:
@@ -102,7 +103,15 @@ def test_one_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path, m
     program(tmp_path / "bin", "claude", f"sleep 300 & echo $! > {noted}; wait")
     assert "gave no answer" in check(tmp_path, agent()).warnings[0]
     child = int(noted.read_text())
-    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    # It was killed, but a loaded machine may take a moment to carry that out.
+    eventually(lambda: _is_over(child))
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_a_known_program_is_not_asked_again_until_it_changes(tmp_path: Path) -> None:
