@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -186,7 +185,7 @@ class Control(asyncio.SubprocessProtocol):
         if not clean:
             return
         # A name of its own: senders that share a buffer lose texts (measured: 4 of 96).
-        name = f"nbs-{secrets.token_hex(8)}"
+        name = f"nbs-{os.urandom(8).hex()}"
         await self._one("set-buffer", "-b", name, "--", clean)
         try:
             pasted = await self._unless(
@@ -232,7 +231,7 @@ class Control(asyncio.SubprocessProtocol):
     async def _unless(self, condition: str, pane: str, command: str) -> bool:
         """Run `command` unless the format `condition` holds for the pane; whether it ran. Raises TmuxError."""
         # if-shell answers, and then the command it chose: the sentinel shows where their replies end.
-        sentinel = f"nbs-{secrets.token_hex(4)}"
+        sentinel = f"nbs-{os.urandom(4).hex()}"
         refused = f"display-message -p {sentinel}-refused"
         choice = line("if-shell", "-F", "-t", check_pane(pane), condition, refused, command)
         waiting = _Pending(asyncio.get_running_loop().create_future(), until=sentinel)

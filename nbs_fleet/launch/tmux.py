@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import signal
 import socket
 import struct
@@ -162,7 +161,7 @@ class Tmux:
         wanted = [check_pane(pane) for pane in panes]
         if not wanted:
             return {}
-        mark = f"nbs-{secrets.token_hex(8)}"
+        mark = f"nbs-{os.urandom(8).hex()}"
         text = "".join(
             f"{line('display-message', '-p', f'{mark} {pane}')}\n{line('capture-pane', '-p', '-t', pane)}\n"
             for pane in wanted

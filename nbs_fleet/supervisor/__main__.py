@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 
 from nbs_fleet.errors import FleetError, TimedOutError
 from nbs_fleet.launch.locks import FileLock
@@ -60,13 +61,18 @@ async def supervise(paths: RunPaths) -> int:
         loop = asyncio.get_running_loop()
         for name in ("TERM", "INT", "HUP"):
             number = getattr(signal, f"SIG{name}")
-            loop.add_signal_handler(number, supervisor.end, 128 + number)
+            # Not by add_signal_handler, for which asyncio loads Python's own parser.
+            signal.signal(number, partial(_end, loop, supervisor))
         loop.call_later(STARTED_SECONDS, hand_back)
         return await supervisor.run()
     finally:
         lock.release()
         with suppress(OSError):
             sys.stderr.flush()
+
+
+def _end(loop: asyncio.AbstractEventLoop, supervisor: Supervisor, number: int, _frame: object) -> None:
+    loop.call_soon_threadsafe(supervisor.end, 128 + number)
 
 
 def _allow_files() -> None:

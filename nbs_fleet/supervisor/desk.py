@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Awaitable, Callable
 from zlib import crc32
 
@@ -118,7 +118,7 @@ class Desk:
 
     def _accept(self, handle: str, text: str, *, sender: str = "fleet") -> None:
         now = moment().wall
-        message_id = new_id(MessageKind.NOTICE, now, secrets.randbits(64))
+        message_id = new_id(MessageKind.NOTICE, now, int.from_bytes(os.urandom(8)))
         self._put(Message(message_id, handle, sender, text, now, kind=MessageKind.NOTICE))
 
     def _put(self, message: Message) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Mapping
 
@@ -196,7 +195,7 @@ def queue_text(box: Mailbox, message: Message) -> None:
     """What a client takes none of with its start, as a message (its id is chosen here); one that waits is not doubled."""
     waits = ((p.message.kind, p.message.type, p.message.text) for p in box.waiting())
     if (message.kind, message.type, message.text) not in waits:
-        identity = new_id(message.kind, message.created, secrets.randbits(64))
+        identity = new_id(message.kind, message.created, int.from_bytes(os.urandom(8)))
         box.accept(msgspec.structs.replace(message, id=identity))
 
 
