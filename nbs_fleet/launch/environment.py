@@ -136,7 +136,9 @@ def _text(path: str) -> str:
         return os.fsdecode(file.read())
 
 
+@lru_cache(maxsize=4)
 def _exported(text: str) -> dict[str, str]:
+    """One object for equal texts, and so never to be changed: mostly the agents of a team share one environment."""
     pairs = ((found["name"], found["value"].replace("'\\''", "'")) for found in _EXPORT.finditer(text))
     return {_once(name): _once(value) for name, value in pairs}
 

@@ -39,24 +39,23 @@ class Inotify:
         self._inotify = INotify(nonblocking=True)
         self._loop.add_reader(self._inotify.fd, self._read)
         self._open = True
-        self._paths: dict[int, list[str]] = {}
+        self._paths: dict[int, tuple[str, ...]] = {}
         """Directories by watch number: two paths to one directory share a number."""
         self._watches: dict[str, int] = {}
 
     def watch(self, directory: str, *, writes: bool) -> None:
         watch = self._inotify.add_watch(directory, _MASK | _WRITES if writes else _MASK)
         self._watches[directory] = watch
-        paths = self._paths.setdefault(watch, [])
+        paths = self._paths.get(watch, ())
         if directory not in paths:
-            paths.append(directory)
+            self._paths[watch] = (*paths, directory)
 
     def unwatch(self, directory: str) -> None:
         watch = self._watches.pop(directory, None)
         if watch is None:
             return
-        paths = self._paths.get(watch, [])
-        paths.remove(directory)
-        if not paths:
+        self._paths[watch] = tuple(path for path in self._paths.get(watch, ()) if path != directory)
+        if not self._paths[watch]:
             self._paths.pop(watch, None)
             # The directory may be gone, and the watch with it.
             with suppress(OSError):

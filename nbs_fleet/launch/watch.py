@@ -49,7 +49,7 @@ class Watcher:
         if portable is None:
             portable = not sys.platform.startswith("linux")
         self._source: _Source = _Watchdog(loop, self._changed, self._lost) if portable else _make_inotify(loop, self)
-        self._callbacks: dict[str, list[Callback]] = {}
+        self._callbacks: dict[str, tuple[Callback, ...]] = {}
         self._ways: Counter[str] = Counter()
         """How many of the directories that are asked for lie at or below a path."""
         self._untidy = False
@@ -74,10 +74,10 @@ class Watcher:
         With `writes` False only whole changes have to be told: of a file that somebody writes to, once it is closed.
         Raises FleetError when the system's limit of watches is reached.
         """
-        path = os.path.abspath(directory)
+        path = _absolute(directory)
         if path not in self._callbacks:
             self._ways.update(_way_to(path))
-        self._callbacks.setdefault(path, []).append(callback)
+        self._callbacks[path] = (*self._callbacks.get(path, ()), callback)
         if writes and path not in self._written:
             self._written.add(path)
             self._watched.discard(path)
@@ -89,8 +89,8 @@ class Watcher:
 
     def remove(self, directory: str, callback: Callback | None = None) -> None:
         """Stop one callback of a directory, or all of them."""
-        path = os.path.abspath(directory)
-        kept = [known for known in self._callbacks.get(path, []) if callback is not None and known != callback]
+        path = _absolute(directory)
+        kept = tuple(known for known in self._callbacks.get(path, ()) if callback is not None and known != callback)
         if kept:
             self._callbacks[path] = kept
             return
@@ -116,7 +116,7 @@ class Watcher:
         self._source.close()
 
     def _changed(self, directory: str, name: str) -> None:
-        for callback in tuple(self._callbacks.get(directory, ())):
+        for callback in self._callbacks.get(directory, ()):
             callback(name)
         if os.path.join(directory, name) in self._ways:
             self._rearrange()
@@ -134,7 +134,7 @@ class Watcher:
         self._rearrange()
 
     def _tell(self, directory: str) -> None:
-        for callback in tuple(self._callbacks.get(directory, ())):
+        for callback in self._callbacks.get(directory, ()):
             callback("")
 
     def _rearrange(self) -> None:
@@ -273,6 +273,12 @@ def _limit(path: str) -> FleetError:
         f"can't watch {path}: the system's limit is reached",
         hint="Raise fs.inotify.max_user_watches and max_user_instances (sysctl).",
     )
+
+
+def _absolute(directory: str) -> str:
+    """The absolute path; where it is one, this very object, which its owner has as well."""
+    path = os.path.abspath(directory)
+    return directory if path == directory else path
 
 
 def _nearest(path: str) -> str:

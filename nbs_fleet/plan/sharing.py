@@ -32,5 +32,6 @@ def _share(struct: Struct, other: Struct) -> None:
     for name in struct.__struct_fields__:
         value, known = getattr(struct, name), getattr(other, name)
         # Not what the team file passes through as it is: there 1 and true are equal, and yet not the same.
-        if (isinstance(value, Struct | str | tuple) or name == "fields") and value == known:
+        same = isinstance(value, Struct | str | tuple) or name == "fields" or value == {}
+        if same and value == known:
             force_setattr(struct, name, known)

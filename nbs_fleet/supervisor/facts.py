@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 
@@ -37,7 +38,8 @@ def facts_of(
     # plan.json holds the names of the variables that the team file sets; a driver sees their values.
     names = agent.agent.env
     own = replace(agent.agent, env={name: env.get(name, "") for name in names}) if names else agent.agent
-    real_dir = os.path.realpath(agent.agent.dir)
+    # One object for all agents that work in one folder.
+    real_dir = sys.intern(os.path.realpath(agent.agent.dir))
     return Facts(
         agent=own,
         team=plan.team,
@@ -53,7 +55,7 @@ def facts_of(
         version=plan.versions.get(agent.agent.driver),
         is_root=os.geteuid() == 0,
         skills=tuple(skill.name for skill in agent.skills),
-        shared_dir=plan.paths.shared_skills(real_dir),
+        shared_dir=sys.intern(plan.paths.shared_skills(real_dir)),
     )
 
 
