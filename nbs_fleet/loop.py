@@ -42,7 +42,8 @@ class Loop(Generic[S, E, A]):
         """Those to be decided on, oldest first. No queue of asyncio: it takes 3 kB, and each agent has a loop."""
         self._waiting: asyncio.Future[bool] | None = None
         """Done when an event comes (False), or the time at which something is due (True)."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        """Effects that are still running. A set that was not empty keeps its room: half a kB."""
 
     def post(self, event: E) -> None:
         """Hand in one event; it is decided on in order of arrival."""
@@ -51,9 +52,19 @@ class Loop(Generic[S, E, A]):
 
     async def run(self) -> None:
         """Decide until cancelled; effects that are still running are cancelled with it."""
+        # One coroutine while nothing happens: those that it would wait for take a quarter of a kB each.
         try:
             while True:
-                self.step(await self._next())
+                due = False
+                while not (due or self._events):
+                    waiting, alarm = self._wait()
+                    try:
+                        due = await waiting
+                    finally:
+                        self._waiting = None
+                        if alarm is not None:
+                            alarm.cancel()
+                self.step(self._tick() if due else self._events.pop(0))
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -74,28 +85,16 @@ class Loop(Generic[S, E, A]):
         self._record(before, self.state, event, actions, now)
         for action in actions:
             task = asyncio.create_task(self._act(action))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.append(task)
+            task.add_done_callback(self._tasks.remove)
 
-    async def _next(self) -> E:
-        while not self._events:
-            if await self._is_due():
-                return self._tick()
-        return self._events.pop(0)
-
-    async def _is_due(self) -> bool:
-        """Wait for an event, or for the time at which something is due: whether that came first."""
+    def _wait(self) -> tuple[asyncio.Future[bool], asyncio.TimerHandle | None]:
+        """An event, or the time at which something is due (True), and the alarm for that."""
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[bool] = loop.create_future()
-        self._waiting = waiting
         at = self._wake(self.state)
+        self._waiting = loop.create_future()
         alarm = None if at is None else loop.call_later(max(0.0, at - moment().mono), partial(self._awake, due=True))
-        try:
-            return await waiting
-        finally:
-            self._waiting = None
-            if alarm is not None:
-                alarm.cancel()
+        return self._waiting, alarm
 
     def _awake(self, *, due: bool) -> None:
         if self._waiting is not None and not self._waiting.done():

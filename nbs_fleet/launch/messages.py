@@ -42,6 +42,8 @@ _TOKEN = re.compile(r"\d{16}-(.+)\.msg")
 
 Place = Literal["queue", "mail", "inbox", "claimed"]
 """Where a waiting message lies: only its record (queue), or a token of it in one of the three other folders."""
+_WITH_TOKENS: tuple[Place, ...] = ("mail", "inbox", "claimed")
+"""`claimed/` comes last since tokens move there by themselves, and never out of it."""
 
 
 class Parcel(Struct, frozen=True):
@@ -77,9 +79,8 @@ class Mailbox:
 
     def __init__(self, paths: AgentPaths) -> None:
         self.paths = paths
-        self._folders: dict[Place, str] = {"mail": paths.mail, "inbox": paths.inbox, "claimed": paths.claimed}
-        self._damaged, self._told, self._listed = set[str](), set[str](), set[str]()
-        self._gone: set[str] = set()
+        # Mostly there are none, and then it is one object for all mailboxes.
+        self._damaged = self._told = self._listed = self._gone = frozenset[str]()
 
     def accept(self, message: Message) -> None:
         """Take a message in; when this returns it is on the disk. The same message again changes nothing.
@@ -104,7 +105,7 @@ class Mailbox:
         some = self._listed or _names(self.paths.queue)  # mostly none, and then no other folder is looked at
         places = {name: place for name, place, _ in self._tokens()} if some else {}
         found: list[Parcel] = []
-        listed = {name for name in _names(self.paths.queue) if name.endswith(".json")}
+        listed = frozenset(name for name in _names(self.paths.queue) if name.endswith(".json"))
         self._gone |= {os.path.join("queue", n) for n in self._listed - listed if not self._has_ended(n[:-5])}
         self._listed = listed
         damaged: set[str] = set()
@@ -117,7 +118,7 @@ class Mailbox:
                     damaged.add(os.path.join("queue", name))
             elif not self._has_ended(identity):
                 found.append(Parcel(message, places.get(identity, "queue")))
-        self._damaged = damaged
+        self._damaged = frozenset(damaged)
         self._told &= damaged
         return tuple(sorted(found, key=lambda p: (p.message.created, p.message.id)))
 
@@ -125,7 +126,7 @@ class Mailbox:
         """Records (`queue/<name>`) that the last `waiting` could not read, or that went without an end; each once."""
         fresh = (self._damaged - self._told) | self._gone
         self._told |= self._damaged
-        self._gone = set()
+        self._gone = frozenset()
         return tuple(sorted(fresh))
 
     def find(self, identity: str) -> Parcel | Delivered | None:
@@ -169,7 +170,7 @@ class Mailbox:
         for name, place, file in self._tokens():
             if name == identity and place != "claimed":
                 # Removing and the claimer's rename exclude each other: exactly one of them finds the file.
-                self._unlink(os.path.join(self._folders[place], file))
+                self._unlink(os.path.join(self.paths.dir, place, file))
         return self.place(identity) is None and self._is_waiting(identity)
 
     def put_back(self, identity: str) -> bool:
@@ -177,7 +178,7 @@ class Mailbox:
         gone = False
         for name, place, file in self._tokens():
             if name == identity and place == "claimed":
-                gone |= self._unlink(os.path.join(self._folders[place], file))
+                gone |= self._unlink(os.path.join(self.paths.dir, place, file))
         return gone and self._is_waiting(identity)
 
     def finish(self, identity: str, outcome: Outcome, rung: str, proof: str, at: float) -> bool:
@@ -207,7 +208,7 @@ class Mailbox:
         removed = [
             os.path.join(place, file)
             for name, place, file in self._tokens()
-            if not os.path.lexists(self._record(name)) and self._unlink(os.path.join(self._folders[place], file))
+            if not os.path.lexists(self._record(name)) and self._unlink(os.path.join(self.paths.dir, place, file))
         ]
         for folder in (self.paths.queue, self.paths.archive):
             self._remove_temporary(folder)
@@ -277,9 +278,9 @@ class Mailbox:
         draft = os.path.join(self.paths.queue, f".{name}")
         # Written elsewhere and moved in when it is whole: the folder's watchers see one event, and never a part.
         write_atomic(draft, text.encode("utf-8", "replace"), durable=True)
-        target = os.path.join(self._folders[place], name)
-        with _refusing(f"put a message into {self._folders[place]}"):
-            os.makedirs(self._folders[place], mode=0o700, exist_ok=True)
+        target = os.path.join(self.paths.dir, place, name)
+        with _refusing(f"put a message into {os.path.dirname(target)}"):
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
             os.rename(draft, target)
         if self._is_waiting(message.id):
             return True
@@ -292,7 +293,7 @@ class Mailbox:
         if not self._has_ended(identity):
             return
         for name, place, file in self._tokens():
-            if name == identity and not self._unlink(os.path.join(self._folders[place], file)):
+            if name == identity and not self._unlink(os.path.join(self.paths.dir, place, file)):
                 # Claimed since the folders were listed.
                 self._unlink(os.path.join(self.paths.claimed, file))
         self._unlink(self._record(identity))
@@ -300,9 +301,8 @@ class Mailbox:
     def _tokens(self) -> list[tuple[str, Place, str]]:
         """(id, place, file) of all tokens. A token that moves meanwhile is listed twice, never missed."""
         found: list[tuple[str, Place, str]] = []
-        # `claimed/` comes last since tokens move there by themselves, and never out of it.
-        for place, folder in self._folders.items():
-            matches = (_TOKEN.fullmatch(file) for file in _names(folder))
+        for place in _WITH_TOKENS:
+            matches = (_TOKEN.fullmatch(file) for file in _names(os.path.join(self.paths.dir, place)))
             found += ((match.group(1), place, match.group()) for match in matches if match)
         return found
 

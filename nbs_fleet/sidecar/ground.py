@@ -10,7 +10,6 @@ import msgspec
 from nbs_fleet.drivers.base import Screen
 from nbs_fleet.model import ProcId
 from nbs_fleet.plan.paths import AgentPaths
-from nbs_fleet.sidecar.mind import Mind
 
 
 class Ground(Protocol):
@@ -55,6 +54,5 @@ class Run(msgspec.Struct, frozen=True):
     paths: AgentPaths
     root: str
     ready: bool
-    mind: Mind
     earlier: tuple[str, ...] = ()
     transcript_from: int = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import assert_never
@@ -12,6 +11,7 @@ from typing import assert_never
 import msgspec
 
 from nbs_fleet.drivers.base import Driver, Facts, Reading, Turns
+from nbs_fleet.drivers.recipes import Inbox
 from nbs_fleet.errors import FleetError, TmuxError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.messages import Mailbox, new_id
@@ -68,6 +68,7 @@ class Sidecar:
         driver: Driver,
         facts: Facts,
         run: Run,
+        mind: Mind,
         *,
         ground: Ground,
         watcher: Watcher,
@@ -80,7 +81,7 @@ class Sidecar:
         self._ground, self._watcher, self._tell, self._heard, self._story = ground, watcher, tell, heard, story
         self._places = driver.places(facts)
         self._transcript = transcript_of(self._places)
-        self._session = facts.session_id if run.mind.watching.addressed else None
+        self._session = facts.session_id if mind.watching.addressed else None
         self._files = StateFiles(self._places.state_dir, run.proc, driver)
         self._watched: list[tuple[str, Callable[[str], None]]] = []
         self._begun = False
@@ -93,16 +94,16 @@ class Sidecar:
             self._lock,
             transcripts=self._transcripts,
             tell=story,
-            now=lambda: moment().wall,
-            way_in=lambda: (driver.inbox(facts, self._session), facts),
+            now=_now,
+            way_in=self._way_in,
         )
         self._loop: Loop[Mind, Event, Action] = Loop(
-            run.mind,
+            mind,
             decide=decide,
             perform=self._perform,
-            fault=lambda action, error: Faulted(f"{type(action).__name__}: {error}"),
+            fault=_faulted,
             tick=Ticked,
-            wake=lambda mind: mind.wake_at,
+            wake=_wake_at,
             record=record,
         )
 
@@ -154,6 +155,9 @@ class Sidecar:
             await self._ground.paste(self.about.pane, text)
         else:
             await self._ground.write(self.about.pane, text)
+
+    def _way_in(self) -> tuple[Inbox | None, Facts]:
+        return self.driver.inbox(self.facts, self._session), self.facts
 
     def _first_look(self) -> None:
         self._state_dir_changed("")
@@ -373,7 +377,7 @@ class Sidecar:
     def _accept(self, kind: MessageKind, text: str, priority: Priority) -> None:
         now = moment().wall
         message = Message(
-            id=new_id(kind, now, secrets.randbits(64)),
+            id=new_id(kind, now, int.from_bytes(os.urandom(8))),
             to=self.facts.agent.handle,
             sender="fleet",
             text=text,
@@ -382,3 +386,15 @@ class Sidecar:
             priority=priority,
         )
         self._post.mailbox.accept(message)
+
+
+def _now() -> float:
+    return moment().wall
+
+
+def _faulted(action: Action, error: Exception) -> Event:
+    return Faulted(f"{type(action).__name__}: {error}")
+
+
+def _wake_at(mind: Mind) -> float | None:
+    return mind.wake_at

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -69,11 +70,10 @@ class Sidecars:
         handle = agent.agent.handle
         self.end(handle)
         self._faults[handle] = []
-        task = asyncio.create_task(
-            self._keep(plan, agent, record, prompted=prompted, adopted=adopted), name=f"sidecar {handle}"
-        )
+        run = partial(self._run, plan, agent, record, prompted=prompted, adopted=adopted)
+        task = asyncio.create_task(keep(run, partial(self._fault, handle)), name=f"sidecar {handle}")
         self._tasks[handle] = task
-        task.add_done_callback(lambda done: self._forget(handle, done))
+        task.add_done_callback(partial(self._forget, handle))
 
     def end(self, handle: str) -> None:
         """Stop watching."""
@@ -137,30 +137,25 @@ class Sidecars:
                 states[handle] = f"faulted {len(faults)}x: {faults[-1]}"
         return states
 
-    async def _keep(self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool) -> None:
+    def _run(
+        self, plan: Plan, agent: AgentPlan, record: AgentRecord, *, prompted: bool, adopted: bool
+    ) -> Coroutine[None, None, None]:
         handle = agent.agent.handle
-        first = True
+        watching = watching_of(agent, registry.of(agent.agent), prompted, plan.versions.get(agent.agent.driver))
+        # After a fault the record is old news.
+        mind = first_mind(watching, record, adopted=adopted and not self._faults.get(handle))
+        sidecar = self._make(plan, agent, record, mind)
+        self._running[handle] = sidecar
+        self._restless.add(handle)
+        if handle in self._waiting:
+            sidecar.see(self._waiting[handle])
+        return sidecar.run()
 
-        async def run() -> None:
-            nonlocal first
-            watching = watching_of(agent, registry.of(agent.agent), prompted, plan.versions.get(agent.agent.driver))
-            # After a fault the record is old news.
-            mind = first_mind(watching, record, adopted=adopted and first)
-            first = False
-            sidecar = self._make(plan, agent, record, mind)
-            self._running[handle] = sidecar
-            self._restless.add(handle)
-            if handle in self._waiting:
-                sidecar.see(self._waiting[handle])
-            await sidecar.run()
-
-        def fault(error: Exception) -> bool:
-            faults = self._faults.setdefault(handle, [])
-            faults.append(f"{type(error).__name__}: {error}")
-            self._story(handle).tell(moment().wall, "sidecar faulted", error=faults[-1], number=len(faults))
-            return len(faults) < FAULT_LIMIT
-
-        await keep(run, fault)
+    def _fault(self, handle: str, error: Exception) -> bool:
+        faults = self._faults.setdefault(handle, [])
+        faults.append(f"{type(error).__name__}: {error}")
+        self._story(handle).tell(moment().wall, "sidecar faulted", error=faults[-1], number=len(faults))
+        return len(faults) < FAULT_LIMIT
 
     def _make(self, plan: Plan, agent: AgentPlan, record: AgentRecord, mind: Mind) -> Sidecar:
         if record.proc is None or record.pane is None:
@@ -169,36 +164,15 @@ class Sidecars:
         driver = registry.of(agent.agent)
         prompted = mind.watching.expects_prompt
         facts = gather(plan, agent, session_id=record.session_id or "", resume=not prompted, has_prompt=prompted)
-        story = self._story(handle)
         addressed = driver.capabilities.session_id or transcript_of(driver.places(facts)) is not None
-        mind = replace(mind, watching=replace(mind.watching, addressed=addressed))
-
-        segment = -1
-
-        def record_decision(before: Mind, after: Mind, event: Event, actions: Sequence[Action], now: Moment) -> None:
-            """What `replay` needs: all that was known at the start of each segment, then all that changed it."""
-            nonlocal segment
-            self.note(handle, after)
-            if segment != story.segment:
-                segment = story.segment
-                story.tell(now.wall, MIND, mind=before)
-            # Exact times: a decision may hang on a thousandth of a second.
-            times = {"wall": now.wall, "mono": now.mono}
-            if actions:
-                story.tell(now.wall, DECIDED, event=event, actions=actions, **times)
-            elif after != before:
-                story.tell(now.wall, SEEN, event=event, **times)
-
-        def tell_story(what: str, **more: Any) -> None:
-            story.tell(moment().wall, what, **more)
-
+        scribe = _Scribe(self._story(handle), partial(self.note, handle))
         run = Run(
             proc=record.proc,
             pane=record.pane,
-            paths=plan.paths.agent(handle),
+            # With the paths that the facts hold.
+            paths=replace(plan.paths.agent(handle), dir=facts.agent_dir),
             root=plan.root,
             ready=record.ready,
-            mind=mind,
             earlier=earlier_transcripts(driver, facts, record.sessions),
             transcript_from=record.transcript_from,
         )
@@ -206,18 +180,52 @@ class Sidecars:
             driver,
             facts,
             run,
+            replace(mind, watching=_once(replace(mind.watching, addressed=addressed))),
             ground=self._ground,
             watcher=self._watcher,
-            tell=lambda word: self._tell(handle, word),
-            record=record_decision,
-            heard=lambda text: self._heard(handle, text),
-            story=tell_story,
+            tell=partial(self._tell, handle),
+            record=scribe.record,
+            heard=partial(self._heard, handle),
+            story=scribe.tell,
         )
 
     def _forget(self, handle: str, done: asyncio.Task[None]) -> None:
         if self._tasks.get(handle) is done:
             del self._tasks[handle]
             self._running.pop(handle, None)
+
+
+class _Scribe:
+    """Writes into one agent's story for its sidecar; `note` hears what that knows after each decision."""
+
+    __slots__ = ("_note", "_segment", "_story")
+
+    def __init__(self, story: Story, note: Callable[[Mind], None]) -> None:
+        self._story, self._note = story, note
+        self._segment = -1
+
+    def record(self, before: Mind, after: Mind, event: Event, actions: Sequence[Action], now: Moment) -> None:
+        """What `replay` needs: all that was known at the start of each segment, then all that changed it."""
+        self._note(after)
+        if self._segment != self._story.segment:
+            self._segment = self._story.segment
+            self._story.tell(now.wall, MIND, mind=before)
+        # Exact times: a decision may hang on a thousandth of a second.
+        times = {"wall": now.wall, "mono": now.mono}
+        if actions:
+            self._story.tell(now.wall, DECIDED, event=event, actions=actions, **times)
+        elif after != before:
+            self._story.tell(now.wall, SEEN, event=event, **times)
+
+    def tell(self, what: str, **more: Any) -> None:
+        """Add a line."""
+        self._story.tell(moment().wall, what, **more)
+
+
+@lru_cache(maxsize=64)
+def _once(watching: Watching) -> Watching:
+    """The same object for equal ones: most agents of a team are watched alike."""
+    return watching
 
 
 def watching_of(agent: AgentPlan, driver: Driver, prompted: bool, version: str | None = None) -> Watching:
