@@ -42,10 +42,25 @@ _HEAD = """\
 #!/bin/sh
 # Starts agent {handle} of team {team}. `nbs-fleet up` writes this file; changes made here are lost.
 
-# Nothing of tmux's environment may reach the agent, so begin with an empty one.
-if [ "${{1-}}" != clean ]; then
-    exec env -i PATH="$PATH" TERM="${{TERM-screen}}" NBS_PANE="${{TMUX_PANE-}}" /bin/sh "$0" clean
-fi
+# Nothing of tmux's environment may reach the agent, so begin with an empty one. (`env -i` would do it too, at twice
+# the time that all the rest here takes.) A line inside of a value may look like a variable: no harm is done.
+NBS_PANE=${{TMUX_PANE-}}
+nbs_all=$(export -p)
+set -f
+IFS='
+'
+for nbs_name in $nbs_all; do
+    nbs_name=${{nbs_name%%=*}}
+    nbs_name=${{nbs_name##* }}
+    case $nbs_name in
+    PATH | TERM | PWD) ;;
+    *) command unset "$nbs_name" ;;
+    esac
+done 2>/dev/null
+unset IFS nbs_all nbs_name
+set +f
+TERM=${{TERM-screen}}
+export PATH TERM
 umask {umask:03o}
 
 refuse() {{

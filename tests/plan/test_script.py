@@ -164,6 +164,18 @@ def test_the_agent_gets_our_names_and_nothing_of_tmux(stage: Stage, shell: str) 
     }
 
 
+@pytest.mark.parametrize("value", [*NASTY, "a\nexport b-c\nexport \nexport 1=\nexport HOME\nexport IFS=x\n*\n'\n\"\n-f\n"])
+def test_nothing_of_tmux_stays_whatever_its_values_hold(stage: Stage, shell: str, value: str) -> None:
+    environment = {"LEAK": value, "LEAK2": value, "IFS": value, "HOME": value, "nbs_all": value, "nbs_name": value}
+    done = stage.launch(Launch(("client",)), shell=shell, environment=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    env = stage.seen()["env"]
+    assert isinstance(env, dict)
+    ours = {"HOME", "PATH", "PWD", "TERM", "NBS_HANDLE", "NBS_ROOT", "NBS_TEAM", "NBS_FLEET_RUN", "NBS_PANE"}
+    assert set(env) - {"SHLVL", "_", "LC_CTYPE"} == ours
+    assert env["HOME"] == str(stage.path)
+
+
 def test_the_agent_works_in_its_folder_with_the_given_umask(stage: Stage, shell: str) -> None:
     folder = stage.path / "it's a $folder\n🙂"
     folder.mkdir()
