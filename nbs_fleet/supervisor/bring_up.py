@@ -23,12 +23,12 @@ from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.nbs.files import NbsFileError
 from nbs_fleet.plan.addresses import addresses
 from nbs_fleet.plan.paths import RunPaths
-from nbs_fleet.plan.types import Plan
+from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
-from nbs_fleet.supervisor.fleet import AwaitRest, Event, Fleet, LaunchedAll, Loaded, Save, Start
+from nbs_fleet.supervisor.fleet import AwaitRest, Event, Fleet, LaunchedAll, Loaded, Save, Start, StartOne
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.rendering import team_files
 from nbs_fleet.supervisor.resting import PAUSES, rested
@@ -157,31 +157,35 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
     stories: dict[str, Story] = {}
     events: deque[Event] = deque((*first_events(plan, tmux), Loaded(plan, only=only, now=now, up=True)))
     while events:
-        instant = moment()
-        before = fleet.lives
-        fleet, actions = decide(fleet, events.popleft(), instant)
-        starts = [one for action in actions if isinstance(action, Start) for one in action.starts]
-        starting = {one.handle for one in starts}
-        changed = [action.record for action in actions if isinstance(action, Save) and not action.gone]
-        for record in changed:
-            if record.handle not in stories:
-                store.make_folders(plan.paths, record.handle)
-                stories[record.handle] = store.story(plan.paths, record.handle)
-            if record.handle not in starting:
-                # Else the start writes it, with the session that it chooses.
-                store.put_record(plan.paths, record)
-            old = before.get(record.handle)
-            tell(stories[record.handle], old.record if old else None, record, instant)
-        launched = starter.start(tuple(starts), {record.handle: record for record in changed}) if starts else ()
+        starts: list[StartOne] = []
+        awaited: list[AwaitRest] = []
+        changed: dict[str, AgentRecord] = {}
+        while events:
+            instant = moment()
+            before = fleet.lives
+            fleet, actions = decide(fleet, events.popleft(), instant)
+            starts += [one for action in actions if isinstance(action, Start) for one in action.starts]
+            awaited += [action for action in actions if isinstance(action, AwaitRest)]
+            for record in (action.record for action in actions if isinstance(action, Save) and not action.gone):
+                if record.handle not in stories:
+                    store.make_folders(plan.paths, record.handle)
+                    stories[record.handle] = store.story(plan.paths, record.handle)
+                old = before.get(record.handle)
+                tell(stories[record.handle], old.record if old else None, record, instant)
+                changed[record.handle] = record
+        # Only what all of it came to is written: each file that is replaced costs as much as the deciding itself.
+        for handle in changed.keys() - {one.handle for one in starts}:
+            # Else the start writes it, with the session that it chooses.
+            store.put_record(plan.paths, changed[handle])
+        launched = starter.start(tuple(starts), changed) if starts else ()
         if launched:
             events.append(LaunchedAll(launched))
-        for action in actions:
-            if isinstance(action, AwaitRest):
-                # Those of this very batch as well: else they would be looked at one round later, which starts next to none.
-                fresh = {one.handle: one.proc for one in launched if one.proc is not None}
-                if (found := rested(AwaitRest(action.clients | fresh), PAUSES[:2])).clients:
-                    # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
-                    events.append(found)
+        for action in awaited:
+            # Those of this very batch as well: else they would be looked at one round later, which starts next to none.
+            fresh = {one.handle: one.proc for one in launched if one.proc is not None}
+            if (found := rested(AwaitRest(action.clients | fresh), PAUSES[:2])).clients:
+                # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
+                events.append(found)
 
 
 def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: bool) -> None:

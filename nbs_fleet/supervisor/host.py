@@ -79,6 +79,8 @@ class Supervisor:
         self.paths, self.plan, self.panes = paths, plan, panes
         self.since = moment().wall
         self._stories: dict[str, Story] = {}
+        self._saved: set[str] = set()
+        """Agents whose records were written or seen on disk since this supervisor began."""
         self._watcher = Watcher()
         self._deaths = DeathWatch()
         self._meters = Meters()
@@ -270,7 +272,10 @@ class Supervisor:
             self.story(handle).tell(moment().wall, LEFT)
             self.socket.publish(Answer(gone=handle))
             return
-        store.write_record(self.paths, action.record)
+        # What was found at the start is on disk already, and to replace a file costs more than all else of a takeover.
+        if handle in self._saved or not store.is_written(self.paths, action.record):
+            store.write_record(self.paths, action.record)
+        self._saved.add(handle)
         story = self.story(handle)
         if story.is_full():
             story.turn(moment().wall, action.record)

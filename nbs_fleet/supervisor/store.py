@@ -84,6 +84,15 @@ def put_record(paths: RunPaths, record: AgentRecord) -> None:
     write_atomic(paths.agent(record.handle).state, jsontext.encode(record))
 
 
+def is_written(paths: RunPaths, record: AgentRecord) -> bool:
+    """Whether the record on disk is this one, to the byte."""
+    try:
+        with open(paths.agent(record.handle).state, "rb") as file:
+            return file.read() == jsontext.encode(record)
+    except OSError:
+        return False
+
+
 def make_folders(paths: RunPaths, handle: str) -> None:
     """Make the folders of one agent (0700)."""
     for folder in paths.agent(handle).folders:
