@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from nbs_fleet.errors import FleetError, TimedOutError
 from nbs_fleet.launch import processes
@@ -69,23 +70,38 @@ class FileLock:
         except tenacity.RetryError as error:
             raise self._timed_out(timeout) from error
 
-    async def acquire_async(self, timeout: float) -> None:
-        """Take the lock without blocking the loop. Raises TimedOutError that names the holder."""
+    def wait(self, timeout: float) -> None:
+        """Take the lock the moment it is free, asleep until then, and for `timeout` seconds at most.
+
+        For the main thread of a process that does nothing else yet: an alarm ends the wait. Raises TimedOutError.
+        """
         if self.try_acquire():
             return
-        import tenacity  # noqa: PLC0415 -- who never waits starts faster without it
 
-        async def take() -> bool:
-            return self.try_acquire()
+        def ring(_number: int, _frame: object) -> NoReturn:
+            raise self._timed_out(timeout)
 
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, timeout)
         try:
-            await tenacity.AsyncRetrying(
-                retry=tenacity.retry_if_result(lambda taken: not taken),
-                stop=tenacity.stop_after_delay(timeout),
-                wait=tenacity.wait_random(0.01, 0.05),
-            )(take)
-        except tenacity.RetryError as error:
-            raise self._timed_out(timeout) from error
+            while not self._awaited():
+                pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _awaited(self) -> bool:
+        """Sleep until the lock is free, and take it; False if its file was removed meanwhile."""
+        fd = _open(self.path)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if _is_still(fd, self.path):
+                self._fd = fd
+                self._sign()
+        finally:
+            if self._fd != fd:
+                os.close(fd)
+        return self._fd is not None
 
     def release(self) -> None:
         """Give the lock back; nothing happens if it is not held."""

@@ -34,26 +34,25 @@ STARTED_SECONDS = 20.0
 def main(argv: list[str]) -> int:
     """Own the team until told to yield (exit 0), until tmux is gone (1), or until a signal (128 + its number)."""
     try:
-        paths = _paths(argv[1])
-        return 0 if paths is None else asyncio.run(supervise(paths))
+        paths = store.read_paths(argv[1])
+        return 0 if paths is None else asyncio.run(supervise(paths, _own(paths)))
     except FleetError as error:
         sys.stderr.write(f"nbs-fleet supervisor: {error.message}\n")
         return error.exit_code
 
 
-def _paths(run: str) -> RunPaths | None:
-    """Where its files are; the plan itself, which is read once more under the lock, is not kept."""
-    plan = store.read_plan_in(run)
-    return None if plan is None else plan.paths
-
-
-async def supervise(paths: RunPaths) -> int:
-    """Take the lock, take over what runs, and supervise."""
+def _own(paths: RunPaths) -> FileLock:
+    """The lock, once it is ours."""
     lock = FileLock(paths.lock)
     try:
-        await lock.acquire_async(LOCK_SECONDS)
+        lock.wait(LOCK_SECONDS)
     except TimedOutError as error:
         raise FleetError(f"someone else owns this team: {error.message}") from error
+    return lock
+
+
+async def supervise(paths: RunPaths, lock: FileLock) -> int:
+    """Take over what runs, and supervise; lets go of the lock in the end."""
     try:
         supervisor = await _take_over(paths)
         if supervisor is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 from nbs_fleet import jsontext
 from nbs_fleet.attention import needs, remedies
@@ -14,16 +15,26 @@ from nbs_fleet.attention.queue import Item, Need, Queue, Seen, skip, snooze
 from nbs_fleet.errors import FleetError
 from nbs_fleet.launch.files import write_atomic
 from nbs_fleet.launch.processes import identify, moment
+from nbs_fleet.model import AgentState
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import Desired
 from nbs_fleet.sidecar.answering import Wish
-from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Reported
+from nbs_fleet.supervisor.fleet import Event, Fleet, LaunchedAll, Life, Reported
 from nbs_fleet.supervisor.protocol import Answer, Request
 from nbs_fleet.supervisor.rendering import File
 from nbs_fleet.supervisor.story import Story
 
 FOREVER = 1e11
 """A wall second that nobody here will see: what a person let pass is not shown again."""
+
+
+class Known(NamedTuple):
+    """What an agent needs, and of what that was found: most of a fleet is as it was at the event before."""
+
+    life: Life
+    heard: bool
+    budget: Need | None
+    seen: Seen
 
 
 class Attention:
@@ -50,6 +61,7 @@ class Attention:
         self._publish, self._notify, self._budgets, self._story = publish, notify, budgets, story
         self._heard: set[str] = set()
         """Agents whose sidecar has spoken since this supervisor began."""
+        self._known: dict[str, Known] = {}
         self._counted: int | None = None
         self._failed = False
 
@@ -81,13 +93,10 @@ class Attention:
             budgets = {}
         seen: dict[str, Seen] = {TEAM: Seen((budgets[TEAM],) if TEAM in budgets else ())}
         for handle, life in fleet.lives.items():
-            if life.plan is None:
-                continue
-            one = needs.seen(life.record, now)
-            resting = life.record.desired is Desired.STOPPED
-            more = (budgets[handle],) if handle in budgets and not resting else ()
-            keeps = None if life.alive and handle not in self._heard else one.keeps
-            seen[handle] = Seen((*one.needs, *more), keeps)
+            if life.plan is not None:
+                seen[handle] = self._seen(handle, life, budgets.get(handle), now)
+        if len(self._known) > len(fleet.lives):
+            self._known = {handle: known for handle, known in self._known.items() if handle in fleet.lives}
         before = self.queue
         try:
             changed = self._keeper.look(seen)
@@ -99,6 +108,22 @@ class Attention:
             self._tell(before)
         self._notify((*self.queue.items, *_alarms(fleet, now)))
         self._count(now)
+
+    def _seen(self, handle: str, life: Life, budget: Need | None, now: float) -> Seen:
+        """What one agent needs; what was found the last time where nothing of it has changed since."""
+        heard = handle in self._heard
+        known = self._known.get(handle)
+        if known is not None and known.life is life and known.heard == heard and known.budget == budget:
+            return known.seen
+        one = needs.seen(life.record, now)
+        more = (budget,) if budget is not None and life.record.desired is not Desired.STOPPED else ()
+        found = Seen((*one.needs, *more), None if life.alive and not heard else one.keeps)
+        # What is blocked needs a person once some time has passed.
+        if life.record.state is AgentState.BLOCKED:
+            self._known.pop(handle, None)
+        else:
+            self._known[handle] = Known(life, heard, budget, found)
+        return found
 
     async def ask(self, request: Request) -> Answer:
         """Carry out `answer`, `skip` or `snooze`."""

@@ -346,6 +346,8 @@ class Supervisor:
         self.attention.look(after, event)
         for handle, life in after.lives.items():
             old = before.lives.get(handle)
+            if old is life:
+                continue
             # What was found was told by whoever did it.
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -17,8 +18,18 @@ from nbs_fleet.plan.sharing import share_parts
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.supervisor.story import Story
 
+T = TypeVar("T")
 CAPTURES = 20
+
+
+class Where(msgspec.Struct, frozen=True):
+    """What of a plan need not be the whole plan."""
+
+    paths: RunPaths
+
+
 _PLAN = msgspec.json.Decoder(Plan)
+_WHERE = msgspec.json.Decoder(Where)
 _RECORD = msgspec.json.Decoder(AgentRecord)
 """Made at import: what msgspec makes of a type at its first use is not safe where two threads come first (0.22, seen)."""
 
@@ -30,10 +41,21 @@ def read_plan(paths: RunPaths) -> Plan | None:
 
 def read_plan_in(run: str) -> Plan | None:
     """The plan of the run directory `run`, which names all other paths; None before the first `up`."""
+    plan = _read_plan(run, _PLAN)
+    return None if plan is None else share_parts(plan)
+
+
+def read_paths(run: str) -> RunPaths | None:
+    """Of the plan of the run directory `run` only where everything is."""
+    where = _read_plan(run, _WHERE)
+    return None if where is None else where.paths
+
+
+def _read_plan(run: str, decoder: msgspec.json.Decoder[T]) -> T | None:
     path = os.path.join(run, "plan.json")
     try:
         with open(path, "rb") as file:
-            return share_parts(_PLAN.decode(file.read()))
+            return decoder.decode(file.read())
     except FileNotFoundError:
         return None
     except (OSError, *jsontext.MALFORMED) as error:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,13 +119,34 @@ def test_waiting_is_bounded_and_says_who_holds_it(path: str, other: subprocess.P
     assert time.monotonic() - began < 10
 
 
-async def test_the_loop_runs_on_while_one_waits(path: str, other: subprocess.Popen[str]) -> None:
+def test_one_who_sleeps_until_the_lock_is_free_has_it_at_once(path: str, other: subprocess.Popen[str]) -> None:
+    before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(TimedOutError, match=f"still held by pid {other.pid}"):
-        await FileLock(path).acquire_async(0.1)
-    other.kill()
+        FileLock(path).wait(0.1)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+    killer = threading.Timer(0.1, other.kill)
+    killer.start()
     lock = FileLock(path)
-    await lock.acquire_async(20)
+    lock.wait(20)
+    assert lock.held
+    assert holder(path) == identify(os.getpid())
     lock.release()
+    killer.join()
+
+
+def test_one_who_sleeps_takes_no_lock_of_a_removed_file(path: str, other: subprocess.Popen[str]) -> None:
+    def free() -> None:
+        os.unlink(path)
+        other.kill()
+
+    killer = threading.Timer(0.1, free)
+    killer.start()
+    lock = FileLock(path)
+    lock.wait(20)
+    assert holder(path) == identify(os.getpid())
+    lock.release()
+    killer.join()
 
 
 def test_looking_never_keeps_anyone_from_the_lock(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

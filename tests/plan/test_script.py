@@ -164,7 +164,9 @@ def test_the_agent_gets_our_names_and_nothing_of_tmux(stage: Stage, shell: str) 
     }
 
 
-@pytest.mark.parametrize("value", [*NASTY, "a\nexport b-c\nexport \nexport 1=\nexport HOME\nexport IFS=x\n*\n'\n\"\n-f\n"])
+@pytest.mark.parametrize(
+    "value", [*NASTY, "a\nexport b-c\nexport \nexport 1=\nexport HOME\nexport IFS=x\n*\n'\n\"\n-f\n"]
+)
 def test_nothing_of_tmux_stays_whatever_its_values_hold(stage: Stage, shell: str, value: str) -> None:
     environment = {"LEAK": value, "LEAK2": value, "IFS": value, "HOME": value, "nbs_all": value, "nbs_name": value}
     done = stage.launch(Launch(("client",)), shell=shell, environment=environment)
