@@ -14,6 +14,8 @@ from nbs_fleet.cli import app, parsing
 from nbs_fleet.drivers.base import Driver
 from nbs_fleet.launch import registry
 from nbs_fleet.sidecar.states import ACCEPTS_INPUT, TRANSITIONS
+from nbs_fleet.spec import quick
+from nbs_fleet.spec.quick_text import quick_text
 from nbs_fleet.spec.schema_json import rows, schema_text
 from nbs_fleet.testing.schema import ScriptFile
 from nbs_fleet.testing.schema_rows import rows as test_rows
@@ -228,6 +230,7 @@ def pages() -> dict[Path, str]:
         docs / "reference" / "simulator.md": page("The simulator", *simulator()),
         docs / "drivers.md": drivers(),
         docs / "performance.md": performance(),
+        Path(quick.FILE): quick_text(),
         docs / "team.schema.json": schema_text(),
         docs / "test.schema.json": schema_text(ScriptFile, "nbs-fleet test file"),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from nbs_fleet.spec import quick
 from nbs_fleet.spec.environment import Defaults
 from nbs_fleet.spec.inherit import DEFAULT_DRIVER, Effective, effective, leaves, origin, origins_of
 from nbs_fleet.spec.loaded import Origin
@@ -15,7 +16,6 @@ from nbs_fleet.spec.names import Entry, Names, chat_names
 from nbs_fleet.spec.nodes import Map, Scalar, Seq, plain, scalars, text_of
 from nbs_fleet.spec.places import below, beside, bus_of, chat_path, prompt_place, skill_place
 from nbs_fleet.spec.problems import FileRef, show_path
-from nbs_fleet.spec.schema import AgentFile, CommonFile, TeamFile
 from nbs_fleet.spec.team import Agent, Chat, Team
 from nbs_fleet.spec.units import seconds
 
@@ -46,7 +46,7 @@ _AS_WRITTEN = (
     "budget",
     "notifications",
 )
-_ELSEWHERE = frozenset(CommonFile.model_fields) | {"agents", "roles", "version"}
+_ELSEWHERE = quick.rendered().common | {"agents", "roles", "version"}
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class Context(msgspec.Struct, frozen=True):
 def build(context: Context) -> tuple[Team, dict[str, Origin]]:
     """The team, and where each of its values was set."""
     tree, root = context.tree, context.root
-    data = TeamFile.model_validate(plain(tree)).model_dump(exclude_unset=True)
+    data = quick.read("TeamFile", plain(tree))
     origins = dict(_team_origins(tree))
     agents: list[Agent] = []
     for entry in context.names.entries:
@@ -107,7 +107,7 @@ def _takers(agents: list[Agent], chat: str) -> tuple[str, ...]:
 def _agents(context: Context, entry: Entry, values: Effective, team: dict[str, Any]) -> list[Agent]:
     """All copies of one item of `agents`."""
     node, root = values.node, context.root
-    data = AgentFile.model_validate(plain(node)).model_dump(exclude_unset=True)
+    data = quick.read("AgentFile", plain(node))
     common = {key: data[key] for key in _AS_WRITTEN if key in data}
     common["base"], common["role"] = entry.base, data.get("role")
     common["driver"] = context.override or data.get("driver", DEFAULT_DRIVER)

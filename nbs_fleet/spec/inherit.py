@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from nbs_fleet.spec import quick
 from nbs_fleet.spec.environment import Defaults
 from nbs_fleet.spec.loaded import Origin
 from nbs_fleet.spec.names import Entry, Names
 from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, shown, text_of
 from nbs_fleet.spec.overlay import WHOLE, mapping, only, overlay
 from nbs_fleet.spec.problems import Path, Problems, closest, quoted, show_path
-from nbs_fleet.spec.schema import CommonFile, RoleFile
 from nbs_fleet.spec.text import flow
 
 DEFAULT_DRIVER = "claude"
 GENERIC = "generic"
 """The driver that a team file itself describes the client for."""
 
-_TEAM_KEYS = frozenset(CommonFile.model_fields)
-_ROLE_KEYS = frozenset(RoleFile.model_fields)
+_TEAM_KEYS = quick.rendered().common
+_ROLE_KEYS = quick.rendered().role
 _OF_A_DRIVER = ("command", "client", "args", "model", "permission_mode")
 _TAKES_SETTINGS = ("claude", "claudeless", "sim")
 """Drivers that give their client a settings file."""

@@ -5,51 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ValidationError
-
-from nbs_fleet.spec.explain import sentence
-from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, find, plain, value_of
+from nbs_fleet.spec import quick
+from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, plain, value_of
 from nbs_fleet.spec.overlay import FREE_FORM
 from nbs_fleet.spec.problems import Path, Problems, quoted
-from nbs_fleet.spec.schema import TeamFile
 
 
 def check_shape(tree: Map, problems: Problems) -> None:
     """Add a problem for each value that the schema of a team file forbids."""
     _scalars(tree, (), problems)
     _rules(tree, problems)
-    check_model(tree, TeamFile, problems)
+    if quick.accepted("TeamFile", plain(tree)) is None:
+        # The models: pydantic with them takes most of the time that a command needs to begin.
+        from nbs_fleet.spec.misfits import check_model  # noqa: PLC0415
+        from nbs_fleet.spec.schema import TeamFile  # noqa: PLC0415
+
+        check_model(tree, TeamFile, problems)
 
 
 def check_filled(tree: Map, problems: Problems) -> None:
     """Add a problem for each key of a file of ours that has no value."""
     _scalars(tree, (), problems)
-
-
-def check_model(tree: Map, root: type[BaseModel], problems: Problems) -> None:
-    """Add a problem for each value that does not fit the model of the whole file."""
-    try:
-        root.model_validate(plain(tree))
-    except ValidationError as error:
-        for found in error.errors(include_url=False, include_input=False):
-            _note(tree, root, dict(found), problems)
-
-
-def _note(tree: Map, root: type[BaseModel], error: dict[str, object], problems: Problems) -> None:
-    loc = error["loc"]
-    path: Path = tuple(loc) if isinstance(loc, tuple) else ()
-    of_key = bool(path) and path[-1] == "[key]"
-    path = path[:-1] if of_key else path
-    node, done, key_mark = find(tree, path)
-    if isinstance(node, Scalar) and node.kind == "null":
-        return
-    if error["type"] == "missing":
-        problems.add(node.mark if node is not None else tree.mark, path, sentence(error, path, None, root))
-        return
-    mark = node.mark if node is not None else tree.mark
-    at_key = of_key or error["type"] == "extra_forbidden"
-    advice = "does not fit; mend the first problems" if problems.many else sentence(error, done, node, root)
-    problems.add_once(key_mark if at_key and key_mark is not None else mark, done, advice)
 
 
 def _scalars(node: Node, path: Path, problems: Problems, *, free: bool = False) -> None:

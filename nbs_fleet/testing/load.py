@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from nbs_fleet.spec.include import read_files
 from nbs_fleet.spec.load import load_team
+from nbs_fleet.spec.misfits import check_model
 from nbs_fleet.spec.names import check_names, names_of
 from nbs_fleet.spec.nodes import Map, Node, Scalar, Seq, exact, find, plain, text_of
 from nbs_fleet.spec.problems import Path, Problems, quoted, suggest
-from nbs_fleet.spec.shape import check_filled, check_model, check_shape
+from nbs_fleet.spec.shape import check_filled, check_shape
 from nbs_fleet.testing.schema import ExpectFile, ScriptFile, StepFile
 from nbs_fleet.testing.teamfile import inline_text
 

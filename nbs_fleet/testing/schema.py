@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from nbs_fleet.spec.fields import NUMBER, VERSION, WORD, Bool, Command, Span, Text, fault
+from nbs_fleet.spec.fields import NUMBER, VERSION, WORD, Bool, Command, Span, Text
 from nbs_fleet.spec.problems import printable, quoted
 from nbs_fleet.spec.schema import SidecarFile
 from nbs_fleet.spec.schema_limits import Blocked
 from nbs_fleet.spec.section import Strict
+from nbs_fleet.spec.values import fault
 
 State = Literal[
     "starting", "idle", "busy", "blocked", "limited", "compacting", "paused", "backoff", "stopped", "failed", "unknown"
