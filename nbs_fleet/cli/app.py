@@ -89,6 +89,8 @@ COMMANDS: dict[str, Entry] = {
 ALIASES = {"status": "ps"}
 QUICK: dict[tuple[str, ...], str] = {("ps", "--json"): "nbs_fleet.cli.rows:print_json"}
 """Whole command lines that programs run again and again, and the functions that answer them without a parser."""
+PLAIN = {"up": "nbs_fleet.cli.bringing:plain"}
+"""Commands whose plain lines a function of their own reads; it answers None to a line that needs the parser."""
 GROUPS = {
     "inbox": "an agent's messages: list, show, archive",
     "chat": "the nbs tools' chats: read, send, list, search, ...",
@@ -142,6 +144,8 @@ def dispatch(argv: list[str]) -> int:
         argv = [*argv[1:], "--help"]
     if (quick := QUICK.get(tuple(argv))) is not None:
         return load(quick)() or 0
+    if argv and argv[0] in PLAIN and (code := load(PLAIN[argv[0]])(argv[1:])) is not None:
+        return code
     entry = COMMANDS.get(argv[0]) if argv else None
     if entry is not None and entry.raw:
         return load(entry.target)(argv[1:]) or 0

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from msgspec import Struct
@@ -69,9 +68,7 @@ def check(
     """
     todo = _questions(agents, environments)
     cache = _load(cache_dir)
-    with ThreadPoolExecutor(max_workers=max(1, min(8, len(todo)))) as pool:
-        jobs = [(question.driver, pool.submit(ask, question, cache)) for question in todo.values()]
-        answers = [(driver, job.result()) for driver, job in jobs]
+    answers = _ask_all(list(todo.values()), cache)
     problems = [answer for _, answer in answers if answer.problem]
     if problems:
         hints = dict.fromkeys(answer.hint for answer in problems if answer.hint)
@@ -82,6 +79,17 @@ def check(
         if answer.version:
             versions.setdefault(driver.name, answer.version)
     return Found(versions, tuple(answer.remark for _, answer in answers if answer.remark))
+
+
+def _ask_all(questions: list[Question], cache: dict[str, str]) -> list[tuple[Driver, Answer]]:
+    """The answers of all clients, several of which are asked at a time."""
+    if len(questions) < 2:
+        return [(question.driver, ask(question, cache)) for question in questions]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- most teams have one client, whose answer is known
+
+    with ThreadPoolExecutor(max_workers=min(8, len(questions))) as pool:
+        jobs = [(question.driver, pool.submit(ask, question, cache)) for question in questions]
+        return [(driver, job.result()) for driver, job in jobs]
 
 
 def ask(question: Question, cache: dict[str, str]) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import stat
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 import typer
 
 from nbs_fleet import __version__
-from nbs_fleet.cli import app, parsing
+from nbs_fleet.cli import app, bringing, parsing
 from nbs_fleet.errors import FleetError, UnknownNameError
 from tests.support.cli_world import agent, call, make_team, write_record
 
@@ -239,8 +240,32 @@ def test_what_is_answered_without_a_parser_is_answered_alike(tmp_path: Path, mon
         assert call(*words).code == 0
 
 
-def test_up_needs_no_asyncio_before_its_agents_start() -> None:
-    parts = "nbs_fleet.cli.parsing, nbs_fleet.cli.up, nbs_fleet.supervisor.prepare"
-    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil', 'jinja2'}} & {{*sys.modules}})"
+def test_plain_lines_of_up_mean_what_the_parser_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    meant: list[tuple[str, dict[str, object]]] = []
+    defaults = {name: one.default for name, one in inspect.signature(bringing.bring).parameters.items()}
+
+    def note(file: str, **more: object) -> int:
+        meant.append((file, {**defaults, **more, "file": None}))
+        return 0
+
+    monkeypatch.setattr(bringing, "bring", note)
+    monkeypatch.setattr("nbs_fleet.cli.up.bring", note)
+    for flags in ([], *([flag] for flag in bringing.FLAGS), ["--wait", "--no-wait"], ["--no-wait", "--wait", "--json"]):
+        for line in (["t.yaml", *flags], [*flags, "t.yaml"]):
+            assert bringing.plain(line) == 0
+            assert parsing.execute(["up", *line]) == 0
+            assert meant[-1] == meant[-2]
+
+
+@pytest.mark.parametrize(
+    "line", [[], ["--json"], ["a", "b"], ["a", "--only", "x"], ["a", "--"], ["a", "-h"], ["--timeout=1s", "a"], ["-"]]
+)
+def test_other_lines_of_up_are_for_the_parser(line: list[str]) -> None:
+    assert bringing.plain(line) is None
+
+
+def test_a_plain_up_needs_little_before_its_agents_start() -> None:
+    parts = "nbs_fleet.cli.bringing, nbs_fleet.supervisor.prepare"
+    code = f"import sys, {parts}\nprint({{'asyncio', 'tenacity', 'libtmux', 'psutil', 'jinja2', 'typer', 'pydantic'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

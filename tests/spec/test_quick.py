@@ -63,7 +63,7 @@ def from_variable(text: str) -> Any:
     return noted(FromVariable(text), source="${X}")
 
 
-ODD = (
+ODD: tuple[Any, ...] = (
     *(
         None,
         True,
