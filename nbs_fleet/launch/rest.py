@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nbs_fleet.launch import processes
 from nbs_fleet.launch.proctable import Table
@@ -38,16 +38,22 @@ def taken(proc: ProcId, *, on: Table | None = None) -> Taken | None:
     return frozenset(found)
 
 
-def wait_rest(clients: Iterable[ProcId], pauses: Sequence[float], *, on: Table | None = None) -> frozenset[ProcId]:
+def wait_rest(
+    clients: Iterable[ProcId],
+    pauses: Sequence[float],
+    *,
+    on: Table | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> frozenset[ProcId]:
     """Those of `clients` that take nothing of a core during one of the `pauses` (seconds); blocks.
 
     Returns once half of them rested, else after the last pause; where nothing can be told, none rests.
     """
     before = {proc: taken(proc, on=on) for proc in clients}
     found: set[ProcId] = set()
-    for pause in pauses:
+    for seconds in pauses:
         # What does not happen can't be awaited: rest is that nothing happens for some time.
-        time.sleep(pause)
+        pause(seconds)
         after = {proc: taken(proc, on=on) for proc in before}
         found |= {proc for proc, now in after.items() if now is not None and now == before[proc]}
         if 2 * len(found) >= len(before):

@@ -28,14 +28,24 @@ from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.client import Connection, connection
 from nbs_fleet.supervisor.decide import decide
-from nbs_fleet.supervisor.fleet import AwaitRest, Event, Fleet, LaunchedAll, Loaded, Save, Start, StartOne
+from nbs_fleet.supervisor.fleet import (
+    Action,
+    AwaitRest,
+    Event,
+    Fleet,
+    Launched,
+    LaunchedAll,
+    Loaded,
+    Save,
+    Start,
+    StartOne,
+)
+from nbs_fleet.supervisor.notes import Notes
 from nbs_fleet.supervisor.protocol import Request
 from nbs_fleet.supervisor.rendering import team_files
 from nbs_fleet.supervisor.resting import PAUSES, rested
 from nbs_fleet.supervisor.starter import Starter
-from nbs_fleet.supervisor.story import Story
 from nbs_fleet.supervisor.takeover import first_events
-from nbs_fleet.supervisor.telling import tell
 
 if TYPE_CHECKING:
     from nbs_fleet.supervisor.prepare import Prepared
@@ -154,38 +164,59 @@ def apply_here(plan: Plan, tmux: Tmux, *, only: tuple[str, ...] | None, now: boo
     """The first starts, by the very policy that the supervisor goes on with; the caller holds the lock."""
     fleet = Fleet()
     starter = Starter(plan, tmux)
-    stories: dict[str, Story] = {}
+    notes = Notes(plan.paths)
     events: deque[Event] = deque((*first_events(plan, tmux), Loaded(plan, only=only, now=now, up=True)))
-    while events:
-        starts: list[StartOne] = []
-        awaited: list[AwaitRest] = []
-        changed: dict[str, AgentRecord] = {}
+    try:
         while events:
-            instant = moment()
-            before = fleet.lives
-            fleet, actions = decide(fleet, events.popleft(), instant)
-            starts += [one for action in actions if isinstance(action, Start) for one in action.starts]
-            awaited += [action for action in actions if isinstance(action, AwaitRest)]
-            for record in (action.record for action in actions if isinstance(action, Save) and not action.gone):
-                if record.handle not in stories:
-                    store.make_folders(plan.paths, record.handle)
-                    stories[record.handle] = store.story(plan.paths, record.handle)
+            fleet, actions, changed = _decide_all(fleet, events, notes)
+            starts = tuple(one for action in actions if isinstance(action, Start) for one in action.starts)
+            launched = _start(starter, starts, changed, notes)
+            if launched:
+                events.append(LaunchedAll(launched))
+            for action in actions:
+                if isinstance(action, AwaitRest):
+                    # Those of this very batch as well: else they would be looked at one round later, which starts next to none.
+                    fresh = {one.handle: one.proc for one in launched if one.proc is not None}
+                    if (found := rested(AwaitRest(action.clients | fresh), PAUSES[:2], notes.pause)).clients:
+                        # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
+                        events.append(found)
+    finally:
+        notes.close()
+
+
+def _decide_all(
+    fleet: Fleet, events: deque[Event], notes: Notes
+) -> tuple[Fleet, tuple[Action, ...], dict[str, AgentRecord]]:
+    """Decide on all events: the fleet, what is to be done, and the records that changed, as they are in the end."""
+    actions: list[Action] = []
+    changed: dict[str, AgentRecord] = {}
+    while events:
+        instant = moment()
+        before = fleet.lives
+        fleet, more = decide(fleet, events.popleft(), instant)
+        actions.extend(more)
+        for action in more:
+            if isinstance(action, Save) and not action.gone:
+                record = changed[action.record.handle] = action.record
                 old = before.get(record.handle)
-                tell(stories[record.handle], old.record if old else None, record, instant)
-                changed[record.handle] = record
-        # Only what all of it came to is written: each file that is replaced costs as much as the deciding itself.
-        for handle in changed.keys() - {one.handle for one in starts}:
-            # Else the start writes it, with the session that it chooses.
-            store.put_record(plan.paths, changed[handle])
-        launched = starter.start(tuple(starts), changed) if starts else ()
-        if launched:
-            events.append(LaunchedAll(launched))
-        for action in awaited:
-            # Those of this very batch as well: else they would be looked at one round later, which starts next to none.
-            fresh = {one.handle: one.proc for one in launched if one.proc is not None}
-            if (found := rested(AwaitRest(action.clients | fresh), PAUSES[:2])).clients:
-                # Clients that rest at once are cheap; for others the supervisor waits, and a person need not.
-                events.append(found)
+                notes.add(old.record if old else None, record, instant)
+    return fleet, tuple(actions), changed
+
+
+def _start(
+    starter: Starter, starts: tuple[StartOne, ...], changed: dict[str, AgentRecord], notes: Notes
+) -> tuple[Launched, ...]:
+    """Write the records that changed, once, and start."""
+    starting = {one.handle for one in starts}
+    # Else the start writes it, with the session that it chooses. Whoever waits is on disk first: should this process
+    # die, the supervisor starts them all.
+    for handle, record in changed.items():
+        if handle not in starting:
+            os.makedirs(starter.plan.paths.agent(handle).dir, mode=0o700, exist_ok=True)
+            store.put_record(starter.plan.paths, record)
+    for one in starts:
+        notes.write(one.handle)
+    return starter.start(starts, changed) if starts else ()
 
 
 def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from nbs_fleet.launch.rest import wait_rest
 from nbs_fleet.supervisor.fleet import AwaitRest, Rested
@@ -11,7 +12,7 @@ PAUSES = (0.02, 0.04, 0.08, 0.16)
 """Seconds that a client has to take nothing of a core to be seen at rest; then it is asked anew whether that matters."""
 
 
-def rested(action: AwaitRest, pauses: Sequence[float] = PAUSES) -> Rested:
-    """See which clients rest; blocks for as long as `pauses` at most."""
-    found = wait_rest(action.clients.values(), pauses)
+def rested(action: AwaitRest, pauses: Sequence[float] = PAUSES, pause: Callable[[float], None] = time.sleep) -> Rested:
+    """See which clients rest; blocks for as long as `pauses` at most. `pause` lets so many seconds pass."""
+    found = wait_rest(action.clients.values(), pauses, pause=pause)
     return Rested({handle: proc for handle, proc in action.clients.items() if proc in found})
