@@ -103,6 +103,12 @@ def read_secrets(path: str) -> tuple[str, ...]:
         text = _text(path)
     except OSError:
         return ()
+    return _secrets_in(text)
+
+
+@lru_cache(maxsize=1)
+def _secrets_in(text: str) -> tuple[str, ...]:
+    """The values to mask of this file; the agents of a team have equal ones, one after the other."""
     env, first = _exported(text), text.partition("\n")[0]
     hidden = first.removeprefix(_HIDDEN).split() if first.startswith(_HIDDEN) else []
     return secret_values(env, {name: env[name] for name in hidden if name in env})

@@ -42,7 +42,7 @@ from nbs_fleet.supervisor.fleet import (
 )
 from nbs_fleet.supervisor.notes import Notes
 from nbs_fleet.supervisor.protocol import Request
-from nbs_fleet.supervisor.rendering import team_files
+from nbs_fleet.supervisor.rendering import own_files
 from nbs_fleet.supervisor.resting import PAUSES, rested
 from nbs_fleet.supervisor.starter import Starter
 from nbs_fleet.supervisor.takeover import first_events
@@ -103,10 +103,8 @@ def merged(plan: Plan, before: Plan | None, only: tuple[str, ...] | None) -> Pla
 def write_files(plan: Plan, prepared: Prepared, only: tuple[str, ...] | None) -> None:
     """Write plan, wrappers, tmux.conf and each agent's values (secret, 0600)."""
     paths = plan.paths
-    files = team_files(plan)
-    for path, file in files.items():
-        if path != paths.plan:
-            write_atomic(path, file.data, file.mode)
+    for path, file in own_files(plan).items():
+        write_atomic(path, file.data, file.mode)
     for agent in plan.agents:
         handle = agent.agent.handle
         if handle in prepared.environments and (only is None or handle in only):

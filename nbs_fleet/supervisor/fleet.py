@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from nbs_fleet.model import AgentState, Exit, ProcId
@@ -48,6 +50,13 @@ class Fleet(Struct, frozen=True):
     """Someone else is about to own the panes: nothing is started or stopped any more."""
     looking: bool = False
     """It is being seen which of the clients that start rest."""
+
+    def changes(self, before: Fleet) -> Iterator[tuple[str, Life | None, Life]]:
+        """The agents of which something changed: handle, what was known before, what is known now."""
+        for handle, life in self.lives.items():
+            old = before.lives.get(handle)
+            if old is not life:
+                yield handle, old, life
 
 
 class Loaded(Struct, frozen=True, tag=True):

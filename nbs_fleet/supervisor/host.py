@@ -79,8 +79,7 @@ class Supervisor:
         self.paths, self.plan, self.panes = paths, plan, panes
         self.since = moment().wall
         self._stories: dict[str, Story] = {}
-        self._saved: set[str] = set()
-        """Agents whose records were written or seen on disk since this supervisor began."""
+        self._records = store.Records(paths)
         self._watcher = Watcher()
         self._deaths = DeathWatch()
         self._meters = Meters()
@@ -272,10 +271,7 @@ class Supervisor:
             self.story(handle).tell(moment().wall, LEFT)
             self.socket.publish(Answer(gone=handle))
             return
-        # What was found at the start is on disk already, and to replace a file costs more than all else of a takeover.
-        if handle in self._saved or not store.is_written(self.paths, action.record):
-            store.write_record(self.paths, action.record)
-        self._saved.add(handle)
+        self._records.write(action.record)
         story = self.story(handle)
         if story.is_full():
             story.turn(moment().wall, action.record)
@@ -344,10 +340,7 @@ class Supervisor:
                 now.wall, "decided", on=type(event).__name__, event=said, actions=doing, mono=round(now.mono, 3)
             )
         self.attention.look(after, event)
-        for handle, life in after.lives.items():
-            old = before.lives.get(handle)
-            if old is life:
-                continue
+        for handle, old, life in after.changes(before):
             # What was found was told by whoever did it.
             if not isinstance(event, Found) and (old is None or old.record is not life.record):
                 tell(self.story(handle), old.record if old else None, life.record, now)

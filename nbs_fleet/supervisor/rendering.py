@@ -29,6 +29,11 @@ class File(Struct, frozen=True):
 
 def team_files(plan: Plan) -> dict[str, File]:
     """The files of the team, by path: programs, configuration of tmux, and last the plan itself."""
+    return {**own_files(plan), plan.paths.plan: File(msgspec.json.format(jsontext.encode(plan)), durable=True)}
+
+
+def own_files(plan: Plan) -> dict[str, File]:
+    """The same without the plan, which is long."""
     paths = plan.paths
     program = os.path.join(paths.bin, "nbs-fleet")
     scripts: dict[str, str | bytes] = {
@@ -41,7 +46,6 @@ def team_files(plan: Plan) -> dict[str, File]:
     return {
         **{path: File(_bytes(text), 0o700) for path, text in scripts.items()},
         paths.tmux_conf: File(_bytes(conf(plan.layout, plan.team, paths.bin))),
-        paths.plan: File(msgspec.json.format(jsontext.encode(plan)), durable=True),
     }
 
 

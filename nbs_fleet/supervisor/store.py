@@ -106,20 +106,35 @@ def put_record(paths: RunPaths, record: AgentRecord) -> None:
     write_atomic(paths.agent(record.handle).state, jsontext.encode(record))
 
 
-def is_written(paths: RunPaths, record: AgentRecord) -> bool:
-    """Whether the record on disk is this one, to the byte."""
-    try:
-        with open(paths.agent(record.handle).state, "rb") as file:
-            return file.read() == jsontext.encode(record)
-    except OSError:
-        return False
-
-
 def make_folders(paths: RunPaths, handle: str) -> None:
     """Make the folders of one agent (0700)."""
     for folder in paths.agent(handle).folders:
         if not os.path.isdir(folder):
             os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
+class Records:
+    """The records as a supervisor writes them: what it found at its start is on disk, and left as it is."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self._paths = paths
+        self._known: set[str] = set()
+        """Agents whose records were written, or seen on disk."""
+
+    def write(self, record: AgentRecord) -> None:
+        """As `write_record`."""
+        # To replace a file takes more than all else of a takeover.
+        if record.handle in self._known or not self._stands(record):
+            write_record(self._paths, record)
+        self._known.add(record.handle)
+
+    def _stands(self, record: AgentRecord) -> bool:
+        """Whether the file says this already, to the byte."""
+        try:
+            with open(self._paths.agent(record.handle).state, "rb") as file:
+                return file.read() == jsontext.encode(record)
+        except OSError:
+            return False
 
 
 def forget(paths: RunPaths, handle: str) -> None:

@@ -28,7 +28,7 @@ from nbs_fleet.sidecar.sources import is_json
 from nbs_fleet.supervisor.commands import CommandSocket
 from nbs_fleet.supervisor.fleet import Life
 from nbs_fleet.supervisor.panes import server_of
-from nbs_fleet.supervisor.rendering import File, agent_files, team_files
+from nbs_fleet.supervisor.rendering import File, agent_files, own_files, team_files
 from nbs_fleet.supervisor.story import Story
 
 Signature = bytes
@@ -81,7 +81,8 @@ class Upkeep:
         self._due.update(a.agent.handle for a in plan.agents)
         # Known by what it says itself: who made `.nbs`.
         self._signs = {path: File(data) for path, data in rundir.signs(paths, plan.root).items()}
-        known = (*team_files(plan), *self._signs, paths.attention, paths.budget, paths.began, paths.socket, paths.tmux)
+        others = (paths.plan, paths.attention, paths.budget, paths.began, paths.socket, paths.tmux)
+        known = (*own_files(plan), *self._signs, *others)
         self._names = frozenset(os.path.basename(path) for path in known)
         for folder in (paths.run, paths.bin):
             self._watch(folder, None)
