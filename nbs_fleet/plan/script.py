@@ -44,6 +44,10 @@ _HEAD = """\
 
 # Nothing of tmux's environment may reach the agent, so begin with an empty one. (`env -i` would do it too, at twice
 # the time that all the rest here takes.) A line inside of a value may look like a variable: no harm is done.
+# bash hands on functions, and names that it can't unset, so it gets an empty one first.
+if [ -n "${{BASH_VERSION-}}" ] && [ "${{1-}}" != clean ]; then
+    exec env -i PATH="$PATH" TERM="${{TERM-screen}}" TMUX_PANE="${{TMUX_PANE-}}" /bin/sh "$0" clean
+fi
 NBS_PANE=${{TMUX_PANE-}}
 nbs_all=$(export -p)
 set -f

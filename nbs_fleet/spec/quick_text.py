@@ -21,7 +21,8 @@ def quick_text() -> str:
         known = {one["ref"]: one for one in schema.get("definitions", ())}
         _reduced(schema["schema"] if schema["type"] == "definitions" else schema, known, parts)
     common, role = (sorted(model.model_fields) for model in (CommonFile, RoleFile))
-    return json.dumps({"common": common, "role": role, "parts": dict(sorted(parts.items()))}, indent=1) + "\n"
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(part)}" for name, part in sorted(parts.items()))
+    return f'{{"common": {json.dumps(common)},\n"role": {json.dumps(role)},\n"parts": {{\n{lines}\n}}}}\n'
 
 
 def _reduced(node: Any, known: dict[str, Any], parts: dict[str, Any]) -> Any:

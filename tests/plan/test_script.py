@@ -178,6 +178,15 @@ def test_nothing_of_tmux_stays_whatever_its_values_hold(stage: Stage, shell: str
     assert env["HOME"] == str(stage.path)
 
 
+def test_what_is_no_variable_of_a_shell_stays_out_too(stage: Stage, shell: str) -> None:
+    odd = {"BASH_FUNC_leak%%": "() { echo leak; }", "odd-name": "x", "1": "x", "SHELLOPTS": "braceexpand:hashall"}
+    done = stage.launch(Launch(("client",)), shell=shell, environment=odd)
+    assert (done.returncode, done.stderr) == (0, "")
+    env = stage.seen()["env"]
+    assert isinstance(env, dict)
+    assert not set(env) & set(odd)
+
+
 def test_the_agent_works_in_its_folder_with_the_given_umask(stage: Stage, shell: str) -> None:
     folder = stage.path / "it's a $folder\n🙂"
     folder.mkdir()
