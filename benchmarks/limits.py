@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 LIMITS: dict[str, str] = {
-    "idle CPU": "All of it is the slow poll, the supervisor's one wake-up each 30 s, in which it looks at a "
-    "twentieth of the agents: 0.2 to 0.5 ms for each by a profile, and as much for the whole team. A bare process "
-    "that only wakes up as often stands beside it. On a virtual machine at rest the same poll takes up to ten times as "
-    "long (43 ms instead of 4, without any fault seen inside): each page that it touches is slow for the first time.",
+    "idle CPU": "Four of five slow polls touch next to nothing, and take what a bare process takes that only wakes up as often, "
+    "which stands beside it. In the fifth a quarter of the agents are looked at: 0.2 to 0.5 ms for each by a profile. On a virtual machine "
+    "at rest all of that takes up to ten times as long (the bare heartbeat 0.8 to 24 ms for each wake-up, the poll 1 to 24, in "
+    "the same minutes): each page that is touched is slow for the first time.",
     "wake-ups": "One for each slow poll, and those for the answers of tmux to its looks.",
-    "memory (PSS)": "What Python takes for the imports alone stands beside it: asyncio 11.5 MB, with msgspec, "
-    "inotify_simple and the supervisor's own modules 15.5 MB, without OpenSSL and what an idle team never needs. By "
-    "tracemalloc the rest is 1.2 MB and 29 kB for each agent; the allocator keeps as much again in blocks that a "
-    "start left half full.",
-    "memory, each agent": "By tracemalloc 29 kB: paths and their strings 5 kB, closures and suspended coroutines of "
-    "three tasks 8, what it knows and reports 4, watched folders 4, what its files should hold 2, its environment 1, "
-    "its messages 1. The allocator takes as much again.",
-    "CPU with": "A client without hooks or a state file is known by its screen alone: each second of redrawing costs "
-    "a look at its pane, 0.2 ms of the supervisor and as much of tmux. Clients with a state file are not looked at "
-    "meanwhile.",
-    "pane output": "Two processes stand between, tmux's server and its client, and each is woken for itself: raw "
-    "output of a terminal beside it needs one. The decision and its line in the story come before the time is taken.",
+    "memory (PSS)": "What Python takes for the imports alone stands beside it; the control client takes 0.55 MB. By tracemalloc an agent "
+    "has 24 kB. Python gives an arena of 1 MB back only once it is empty: after a start of 200 agents 4 MB lay in unused and "
+    "half-full parts of them.",
+    "memory, each agent": "By tracemalloc 24 kB: what its three tasks hold while they wait, paths, what it knows and reports, watched folders, "
+    "what its files should hold, its messages. The allocator takes nearly as much again.",
+    "CPU with": "A client without hooks or a state file is known by its screen alone: each second of redrawing costs a look at its "
+    "pane, 0.2 ms of the supervisor and as much of tmux.",
+    "pane output": "tmux's server and its client stand between, and each is woken for itself: what a bare control client needs stands "
+    "beside it. The decision and its line in the story come before the time is taken.",
     "message -> in": "The client waits until a file of its mail has settled before it runs its hooks, and then builds its "
     "request.",
-    "up of 50 stubs": "The command's imports and checks take 0.19 s of CPU before anything starts (0.11 s of it "
-    "pydantic with the schema). Then each agent takes 3 ms in `up`, for nine folders and some seven files, and "
-    "launch.sh 2 ms more than a bare sh; the supervisor's own start is a quarter of all CPU until then. At most 16 "
-    "starting agents may want a core at the same time; who rests for 20 ms makes room.",
-    "up of 200 stubs": "As with 50: the imports, and each agent's folders, files and launch.sh.",
+    "up of 50 stubs": "All of it is CPU, on two cores: the imports and the check of the team file take a fifth of it before anything "
+    "starts, then `up` takes 3 to 5 ms for each agent (nine folders and some seven files, half of it in the file system), launch.sh "
+    "with the stub 3.6, tmux 1.2; the start of the supervisor is a quarter of all.",
+    "up of 200 stubs": "All of it is CPU: 2.7 s on two cores. Raw tmux alone takes longer than the goal. For each agent `up` takes 4 ms, "
+    "launch.sh with the stub 3.6, the supervisor 3, tmux 1.7.",
     "up of 10 simulated": "The start of `up` itself and of the supervisor (0.5 s of CPU for both) is not hidden behind "
     "that few clients.",
     "up of": "All of it is CPU: for 50 agents their own starts take 2.6 to 3.2 s, the supervisor 0.9 s and `up` 0.7 s (by "
     "/proc/PID/stat once all were idle), on the same cores as the clients.",
-    "supervisor killed": "A new Python process imports its modules for 0.09 s of CPU before it can look at anything; "
-    "the taking over itself takes as much again for 50 agents (2 ms each: the marker of a sidecar and a record are "
-    "written, a story is begun, seven folders are watched, the screen is read; by a profile none of it is more than "
-    "a quarter).",
+    "supervisor killed": "A new Python process imports its modules for 0.09 s of CPU before it can look at anything; the rest is some 2 ms for "
+    "each agent: the marker of a sidecar is replaced, a record is written, seven folders are watched, a story is begun, the screen "
+    "is read.",
     "chat line -> acknowledged": "Nearly all of it is the client's own part: the simulator imitates how Claude Code waits "
     "until a file of its mail has settled, and runs its hooks, before it answers. A shell loop counts as soon as it has "
     "typed, and its client acknowledges without thinking.",

@@ -8,7 +8,7 @@ from os.path import dirname
 from nbs_fleet.cli import output
 from nbs_fleet.cli.lookup import Found
 from nbs_fleet.cli.refresh import await_change
-from nbs_fleet.supervisor.client import Connection
+from nbs_fleet.supervisor.client import Connection, LeavingSupervisorError
 from nbs_fleet.supervisor.protocol import Answer, Request
 
 RESTED = 3.0
@@ -38,5 +38,8 @@ def follow(found: Found, matters: Callable[[Answer], bool], show: Callable[[], N
             for change in link.changes(RESTED):
                 if change is None or matters(change):
                     again()
+        except LeavingSupervisorError:
+            await_change(dirname(found.paths.socket), RESTED)
+            again()
         finally:
             link.close()

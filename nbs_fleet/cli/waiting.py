@@ -11,7 +11,6 @@ from nbs_fleet.model import AgentState
 from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentRecord, Desired, Plan
 from nbs_fleet.supervisor.bring_up import reach
-from nbs_fleet.supervisor.client import silent
 from nbs_fleet.supervisor.protocol import Request
 
 RESTING = (AgentState.STOPPED, AgentState.FAILED, AgentState.BACKOFF)
@@ -65,8 +64,6 @@ def follow(
                 break
             if passed > timeout:
                 break
-    except TimeoutError as error:
-        raise silent(paths) from error
     finally:
         link.close()
     return Waited(records, took, tuple(h for h in wanted if h not in took))

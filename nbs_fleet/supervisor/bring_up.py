@@ -26,7 +26,7 @@ from nbs_fleet.plan.paths import RunPaths
 from nbs_fleet.plan.types import AgentRecord, Plan
 from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.client import Connection, connection
+from nbs_fleet.supervisor.client import Connection, LeavingSupervisorError, connection
 from nbs_fleet.supervisor.decide import decide
 from nbs_fleet.supervisor.fleet import (
     Action,
@@ -221,6 +221,7 @@ def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: b
     """Tell the supervisor that there is a plan; waits until it answers."""
     link = reach(paths)
     try:
+        link.wait(SOCKET_SECONDS)
         link.ask(Request("apply", handles=only, now=now, up=up))
     finally:
         link.close()
@@ -253,7 +254,7 @@ def _yield_if_older(paths: RunPaths) -> None:
                 return
             link.wait(SOCKET_SECONDS)
             link.ask(Request("yield"))
-    except OSError:
+    except (OSError, LeavingSupervisorError):
         return
     owner = FileLock(paths.lock)
     owner.acquire(SOCKET_SECONDS)

@@ -23,6 +23,10 @@ class SilentSupervisorError(FleetError):
     """The lock is held, the socket says nothing."""
 
 
+class LeavingSupervisorError(FleetError):
+    """It hung up before it answered: it is just ending."""
+
+
 class Connection:
     """One connection to a running supervisor."""
 
@@ -38,11 +42,16 @@ class Connection:
             raise
 
     def ask(self, request: Request) -> Answer:
-        """Send one request and wait for its answer; an answer that says no is a FleetError."""
-        self._socket.sendall(jsontext.encode(request) + b"\n")
-        answer = self._read()
+        """Send one request and wait for its answer; an answer that says no is a FleetError, and so is none."""
+        try:
+            self._socket.sendall(jsontext.encode(request) + b"\n")
+            answer = self._read()
+        except TimeoutError as error:
+            raise silent(self._paths, self._socket.gettimeout() or 0.0) from error
+        except ConnectionError:
+            answer = None
         if answer is None:
-            raise FleetError("the supervisor closed the connection")
+            raise LeavingSupervisorError("the supervisor closed the connection")
         if not answer.ok:
             raise FleetError(answer.error or "the supervisor refused")
         return answer
@@ -89,21 +98,23 @@ class Connection:
 
 @contextlib.contextmanager
 def connection(paths: RunPaths, *, timeout: float = SILENCE) -> Iterator[Connection]:
-    """A connection that is closed at the end; silence becomes an error that names the pid."""
-    link = Connection(paths, timeout=timeout)
+    """A connection that is closed at the end. Raises OSError where nobody listens."""
+    try:
+        link = Connection(paths, timeout=timeout)
+    except (TimeoutError, BlockingIOError) as error:
+        # So many wait already to be heard.
+        raise silent(paths, timeout) from error
     try:
         yield link
-    except TimeoutError as error:
-        raise silent(paths) from error
     finally:
         link.close()
 
 
-def silent(paths: RunPaths) -> SilentSupervisorError:
-    """The error for a supervisor that holds the lock and does not answer."""
+def silent(paths: RunPaths, seconds: float) -> SilentSupervisorError:
+    """The error for a supervisor that holds the lock and has not answered for so long."""
     owner: ProcId | None = holder(paths.lock)
     who = f"pid {owner.pid}" if owner else "unknown pid"
     return SilentSupervisorError(
-        f"the supervisor ({who}) holds {paths.lock} but has not answered for {SILENCE:g} s",
+        f"the supervisor ({who}) holds {paths.lock} but has not answered for {seconds:g} s",
         hint=f"if it hangs: kill -9 {owner.pid if owner else 'PID'}; it comes back by itself and agents are not touched",
     )

@@ -18,7 +18,7 @@ from nbs_fleet.plan.types import AgentPlan, AgentRecord, Plan
 from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.sidecar.states import LIVE
 from nbs_fleet.supervisor import store
-from nbs_fleet.supervisor.client import SilentSupervisorError, connection
+from nbs_fleet.supervisor.client import LeavingSupervisorError, connection
 from nbs_fleet.supervisor.protocol import Answer, Request
 
 
@@ -78,9 +78,7 @@ def supervisor_status(paths: RunPaths) -> tuple[SupervisorStatus, Answer | None]
     try:
         with connection(paths) as link:
             answer = link.ask(Request("ping"))
-    except SilentSupervisorError:
-        raise
-    except OSError:
+    except (OSError, LeavingSupervisorError):
         return SupervisorStatus("starting", pid=owner.pid), None
     return SupervisorStatus("running", answer.pid, answer.since, alarm=answer.alarm or ""), answer
 

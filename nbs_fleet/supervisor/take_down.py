@@ -20,7 +20,7 @@ from nbs_fleet.plan.types import AgentRecord, Desired, Plan
 from nbs_fleet.plan.wrappers import FAILED
 from nbs_fleet.supervisor import lives, store
 from nbs_fleet.supervisor.bring_up import QUEUE_SECONDS
-from nbs_fleet.supervisor.client import connection
+from nbs_fleet.supervisor.client import LeavingSupervisorError, connection
 from nbs_fleet.supervisor.fleet import Ended
 from nbs_fleet.supervisor.panes import Panes
 from nbs_fleet.supervisor.protocol import Request
@@ -83,7 +83,7 @@ def _take_over(plan: Plan) -> None:
         with connection(plan.paths) as link:
             link.wait(YIELD_SECONDS)
             link.ask(Request("yield"))
-    except OSError:
+    except (OSError, LeavingSupervisorError):
         return
 
 
