@@ -16,7 +16,7 @@ from benchmarks.teams import STUB, until
 
 AGENTS = 50
 HERTZ = 10
-WINDOW = 8.0
+WINDOW = 6.0
 REST = 3.0
 GOAL = 1.5
 """For clients with hooks or a state file, whose output nobody listens to: as by default."""

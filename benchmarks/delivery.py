@@ -16,7 +16,7 @@ from benchmarks.teams import BenchmarkError, Team, until
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.model import AgentState, Message, MessageKind, Outcome
 
-ROUNDS = 40
+ROUNDS = 30
 LOOPS = 10
 READER = ("sh", "-c", 'printf "> "; while read -r line; do echo "told $(date +%s.%N)" >>"told.$$"; printf "> "; done')
 """A client that takes what is typed, at once, and says when."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import sys
 import time
@@ -21,9 +20,9 @@ WINDOW = POLL_SECONDS
 """Seconds of a window; each holds one slow poll."""
 WINDOWS = TOGETHER
 """So many windows hold a quarter of a round: one poll in which quiet agents have turns, and the others."""
-REST = 40.0
+REST = 35.0
 """Seconds that all are left alone first: what follows a start is no idleness, its first slow poll included."""
-LOOP_REST = 4.0
+LOOP_REST, LOOP_WINDOW = 4.0, 12.0
 CPU_GOALS = {50: 0.02, 200: 0.05}
 LESS_CPU = 3500
 MEMORY_GOALS = {50: 18.0, 200: 20.0}
@@ -55,24 +54,30 @@ Looped = dict[int, tuple[float, float]]
 """By number of shell loops: (percent of a core, megabytes) of them and their tmux server."""
 
 
-def measure(processes: dict[str, tuple[int, ...]], sizes: Sequence[int]) -> tuple[Windows, Looped]:
-    """What each of these costs while it is left alone, window after window, and so many shell loops in each window."""
+def measure(processes: dict[str, tuple[int, ...]], number: int) -> Windows:
+    """What each of these costs while nothing happens, in so many windows."""
     windows: Windows = {name: [] for name in processes}
-    looped: Looped = {}
     before, began = {name: machine.cost(pids) for name, pids in processes.items()}, time.monotonic()
+    for _ in range(number):
+        time.sleep(WINDOW)
+        seconds, began = time.monotonic() - began, time.monotonic()
+        for name, pids in processes.items():
+            cost = machine.cost(pids)
+            took, before[name] = cost.since(before[name]), cost
+            windows[name].append((took.cpu / seconds * 100, took.woken / seconds))
+    return windows
+
+
+def measure_loops(sizes: Sequence[int]) -> Looped:
+    """What so many shell loops cost, one size after the other."""
+    looped: Looped = {}
     for number in sizes:
         with bare.looped(number, teams.STUB) as loops:
             time.sleep(LOOP_REST)
-            loops_before, loops_began = loops.cpu(), time.monotonic()
-            time.sleep(max(1.0, began + WINDOW - loops_began))
-            now = time.monotonic()
-            looped[number] = ((loops.cpu() - loops_before) / (now - loops_began) * 100, machine.pss(loops.pids))
-            for name, pids in processes.items():
-                cost = machine.cost(pids)
-                took, before[name] = cost.since(before[name]), cost
-                windows[name].append((took.cpu / (now - began) * 100, took.woken / (now - began)))
-            began = now
-    return windows, looped
+            before, began = loops.cpu(), time.monotonic()
+            time.sleep(LOOP_WINDOW)
+            looped[number] = ((loops.cpu() - before) / (time.monotonic() - began) * 100, machine.pss(loops.pids))
+    return looped
 
 
 @contextmanager
@@ -99,7 +104,7 @@ def of_process(imports: str) -> float:
 
 
 def figures(options: Options) -> list[Figure]:
-    """All teams at once, since none of them does anything, beside the shell loops, one size after the other."""
+    """Shell loops, one size after the other, while the teams come to rest; then all teams at once, as none does anything."""
     sizes = SIZES[:2] if options.quick else SIZES
     contents = {_name(number): teams.simulated(number) for number in sizes}
     blind = options.some(BLIND, 10)
@@ -110,10 +115,11 @@ def figures(options: Options) -> list[Figure]:
         processes = {name: parts.all for name, parts in machineries.items()} | {
             BEAT: (stack.enter_context(heartbeat()),)
         }
-        time.sleep(REST)
+        resting = time.monotonic()
+        looped = measure_loops(sizes)
+        time.sleep(max(0.0, resting + REST - time.monotonic()))
         memory = {name: machine.pss(parts.ours) for name, parts in machineries.items()}
-        turns = itertools.islice(itertools.cycle((*sizes, *sizes[1:])), options.some(WINDOWS, 2))
-        windows, looped = measure(processes, tuple(turns))
+        windows = measure(processes, options.some(WINDOWS, 2))
     found = [figure for number in sizes for figure in _cpu(_name(number), number, windows, looped[number][0])]
     found += _cpu(_name(blind, "stubs"), None, windows, looped[blind][0])
     found += [_memory(number, memory[_name(number)], looped[number][1]) for number in sizes[1:]]
@@ -158,9 +164,8 @@ BENCHMARK = Benchmark(
     "nor a state file. CPU and wake-ups are those of the supervisor, the "
     f"tmux server and the control clients, from `/proc/PID/task/*/schedstat` (nanoseconds): the mean of {WINDOWS} windows of "
     f"{WINDOW:.0f} s, each of which holds one slow poll, and one of which holds the turns of a quarter of the quiet agents (each "
-    f"has one in {ROUND} polls). The shell loops (`benchmarks/sidecar.sh`, one per pane of a stub) run at the same time, size "
-    "after size, on a tmux server of their own: a "
-    "virtual machine that does nothing at all may be put to sleep by its host, and is slow then. Their CPU is theirs, their "
+    f"has one in {ROUND} polls). Before that, while the teams come to rest, shell loops (`benchmarks/sidecar.sh`, one per pane of a "
+    "stub) run on a tmux server of their own, size after size. Their CPU is theirs, their "
     "children's and that server's. The heartbeat is that of a bare asyncio process which wakes up as often as a slow poll "
     "comes, and does nothing. Memory is PSS.",
     figures,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 LIMITS: dict[str, str] = {
-    "idle CPU": "Four of five slow polls touch next to nothing, and take what a bare process takes that only wakes up as often, "
-    "which stands beside it. In the fifth a quarter of the agents are looked at: 0.2 to 0.5 ms for each by a profile. On a virtual machine "
-    "at rest all of that takes up to ten times as long (the bare heartbeat 0.8 to 24 ms for each wake-up, the poll 1 to 24, in "
-    "the same minutes): each page that is touched is slow for the first time.",
+    "idle CPU": "While all rest, a poll comes each 150 s, in which a quarter of the agents are looked at: 0.2 to 0.5 ms for each by "
+    "a profile, and another one after it that touches next to nothing. On a virtual machine at rest all of that takes up to ten "
+    "times as long: a bare process that only wakes up each 30 s stands beside it, and took 0.6 to 24 ms for each wake-up of "
+    "nothing at all on the machine of this table. Each page that is touched is slow for the first time.",
     "wake-ups": "One for each slow poll, and those for the answers of tmux to its looks.",
     "memory (PSS)": "What Python takes for the imports alone stands beside it; the control client takes 0.55 MB. By tracemalloc an agent "
     "has 24 kB. Python gives an arena of 1 MB back only once it is empty: after a start of 200 agents 4 MB lay in unused and "

@@ -30,6 +30,16 @@ def has_turns(number: int) -> bool:
     return number % TOGETHER == 0
 
 
+def next_number(number: int, seconds: float) -> int:
+    """The number of the poll that comes `seconds` after poll `number`; none that has turns is left out."""
+    return number + max(1, min(int(seconds / POLL_SECONDS + 0.1), TOGETHER - number % TOGETHER))
+
+
+def seconds_to_next(number: int, *, rests: bool) -> float:
+    """How long after poll `number` the next one comes; while all rests, as long as it takes until there are turns."""
+    return POLL_SECONDS * (TOGETHER - number % TOGETHER if rests else 1)
+
+
 def _has_turn(handle: str, number: int) -> bool:
     return has_turns(number) and (number // TOGETHER + crc32(handle.encode())) % (ROUND // TOGETHER) == 0
 

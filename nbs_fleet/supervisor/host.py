@@ -339,6 +339,7 @@ class Supervisor:
             self.story(None).tell(
                 now.wall, "decided", on=type(event).__name__, event=said, actions=doing, mono=round(now.mono, 3)
             )
+        self._rounds.stir()
         self.attention.look(after, event)
         for handle, old, life in after.changes(before):
             # What was found was told by whoever did it.

@@ -58,7 +58,8 @@ class Sidecars:
         self._running: dict[str, Sidecar] = {}
         self._faults: dict[str, list[str]] = {}
         self._waiting: dict[str, Waiting] = {}
-        self._polls = 0
+        self.stirred: Callable[[], None] = lambda: None
+        """Called after each decision of a sidecar."""
         self._restless: set[str] = set()
         """Those that have each turn, as it was after the last decision: a poll then touches nobody else."""
 
@@ -94,15 +95,14 @@ class Sidecars:
             self.end(handle)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def poll(self) -> Polled | None:
-        """The slow poll: each sidecar whose turn it is looks at everything again.
+    def poll(self, number: int) -> Polled | None:
+        """Slow poll `number`: each sidecar whose turn it is looks at everything again.
 
         None: it is nobody's, and changes are told.
         """
-        self._polls += 1
         told = self._watcher.tells
-        asked = self._running.keys() if has_turns(self._polls) or not told else self._restless & self._running.keys()
-        looking = frozenset(handle for handle in asked if self._running[handle].poll(self._polls, told=told))
+        asked = self._running.keys() if has_turns(number) or not told else self._restless & self._running.keys()
+        looking = frozenset(handle for handle in asked if self._running[handle].poll(number, told=told))
         return Polled(looking, frozenset(self._running) - looking) if looking or not told else None
 
     def note(self, handle: str, mind: Mind) -> None:
@@ -111,6 +111,7 @@ class Sidecars:
             self._restless.discard(handle)
         elif handle in self._running:
             self._restless.add(handle)
+        self.stirred()
 
     def see(self, handle: str, waiting: Waiting) -> None:
         """Tell one sidecar what waits for its agent; one that begins later is told then."""

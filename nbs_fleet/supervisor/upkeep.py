@@ -68,6 +68,8 @@ class Upkeep:
         self._looked: dict[str, Signature | None] = {}
         self._due: set[str] = set()
         """Agents whose files are looked at next: something changed there, or it is their turn."""
+        self.stirred: Callable[[], None] = lambda: None
+        """Called when there is something to be looked at in the next slow poll."""
         self._plan = plan
         self._names: frozenset[str] = frozenset()
         self._signs: dict[str, File] = {}
@@ -84,7 +86,8 @@ class Upkeep:
         others = (paths.plan, paths.attention, paths.budget, paths.began, paths.socket, paths.tmux)
         known = (*own_files(plan), *self._signs, *others)
         self._names = frozenset(os.path.basename(path) for path in known)
-        for folder in (paths.run, paths.bin):
+        # Sockets lie elsewhere where the path to the run directory is too long for one.
+        for folder in dict.fromkeys((paths.run, paths.bin, os.path.dirname(paths.socket), os.path.dirname(paths.tmux))):
             self._watch(folder, None)
         for handle in (a.agent.handle for a in plan.agents):
             self._watch(paths.agent(handle).dir, handle)
@@ -96,13 +99,14 @@ class Upkeep:
         self._later(0.0)
 
     def glance(self) -> None:
-        """The slow poll while the team rests: what was told since, and sockets, which may lie where nothing is told."""
+        """The slow poll while the team rests: what was told since, and sockets, whose folders may not be watched."""
         if self._due or self._sockets():
             self._later(0.0)
 
     def doubt(self, handle: str) -> None:
         """The record of this agent could not be written: news that no file tells of."""
         self._due.add(handle)
+        self.stirred()
 
     async def close(self) -> None:
         """Stop; the watcher is its owner's."""
@@ -125,6 +129,7 @@ class Upkeep:
         """
         if handle is not None:
             self._due.add(handle)
+            self.stirred()
         if not name or name in (self._names if handle is None else _AGENTS_NAMES):
             self._later(SOON)
 

@@ -85,12 +85,12 @@ PASSING = {
     "bell or probe",
     "hook event",
     "note of typing",
-    "mark of a pause",
     "supervisor.failed",
     "temporary file",
 }
 """Files that are there for a moment, or in some teams only: struck where they are met."""
-ONLY_DELETED = {"supervisor's socket", "tmux socket"}
+ONLY_DELETED = {"supervisor's socket", "tmux socket", "mark of a pause"}
+"""What holds nothing that could be spoiled."""
 _PATTERNS = {name: re.compile(pattern) for name, pattern in FILES.items()}
 REQUIRED = tuple(name for name in FILES if name not in PASSING)
 

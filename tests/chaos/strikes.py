@@ -187,6 +187,8 @@ class Striker:
     def _damage(self, one: Strike) -> bool:
         if one.file == "message":
             return self._damage_message(one)
+        if one.file == "mark of a pause":
+            return self._damage_pause(one)
         end = time.monotonic() + (GLANCE if one.file in PASSING else PATIENCE)
         while time.monotonic() < end:
             if (found := self._files(one.file)) and self._spoil(one, found[one.number % len(found)]):
@@ -204,6 +206,16 @@ class Striker:
             if sent is None or not self._is_known(handle, sent.id):
                 return False
             return self._spoil(one, f"agents/{sent.to}/queue/{sent.id}.json")
+        finally:
+            ground.command("resume", "--team", TEAM, handle)
+
+    def _damage_pause(self, one: Strike) -> bool:
+        """The mark of an agent that is paused, and is taken up again although its mark is gone."""
+        ground, handle = self._ground, handles()[one.number % len(handles())]
+        if ground.command("pause", "--team", TEAM, handle).code != 0:
+            return False
+        try:
+            return self._spoil(one, f"agents/{handle}/paused")
         finally:
             ground.command("resume", "--team", TEAM, handle)
 

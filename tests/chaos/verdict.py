@@ -30,8 +30,10 @@ MOOT = {
     "bell or probe",
     "turn mark",
     "hook event",
+    "mark of a pause",
 }
-"""Text that nothing depends on, beside a lock that the kernel holds; marks that are made again when needed; and hook
+"""Text that nothing depends on, beside a lock that the kernel holds; marks that are made again when needed, or taken away
+by the person who made them; and hook
 events, which are read once and at once: whether that was before the damage nobody can see from outside."""
 TOLD = ("story.jsonl", "supervisor.log", "supervisor.failed")
 MESSAGES = {"message", "mail", "claimed mail"}

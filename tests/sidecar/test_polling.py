@@ -9,7 +9,7 @@ from nbs_fleet.model import Message
 from nbs_fleet.sidecar.actions import Faulted, Paused, ScreenSeen
 from nbs_fleet.sidecar.mind import Mind
 from nbs_fleet.sidecar.parcels import Parcel
-from nbs_fleet.sidecar.polling import ROUND, TOGETHER, is_due, is_quiet
+from nbs_fleet.sidecar.polling import POLL_SECONDS, ROUND, TOGETHER, is_due, is_quiet, next_number, seconds_to_next
 from tests.support.sidecar_run import BUSY, IDLE, Run
 
 HANDLES = [f"a-{number}" for number in range(200)]
@@ -62,3 +62,17 @@ def test_a_paused_agent_may_be_quiet() -> None:
     run = Run(can=Capabilities())
     run.tell(ScreenSeen(IDLE), Paused(True))
     assert is_quiet(run.mind)
+
+
+def test_no_poll_with_turns_is_left_out_however_late_the_next_one_comes() -> None:
+    for number in range(3 * TOGETHER):
+        for seconds in (0.0, 1.0, 29.0, 30.0, 44.0, 90.0, 149.9, 150.0, 1e6):
+            following = next_number(number, seconds)
+            assert number < following <= number + TOGETHER
+            assert following // TOGETHER == number // TOGETHER or following % TOGETHER == 0
+
+
+def test_while_all_rests_the_next_poll_is_the_one_with_turns() -> None:
+    for number in range(3 * TOGETHER):
+        assert next_number(number, seconds_to_next(number, rests=True)) % TOGETHER == 0
+        assert seconds_to_next(number, rests=False) == POLL_SECONDS

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +16,7 @@ from nbs_fleet.launch.watch import Watcher
 from nbs_fleet.model import AgentState
 from nbs_fleet.plan.types import AgentRecord
 from nbs_fleet.sidecar.ground import Ground
-from nbs_fleet.sidecar.polling import TOGETHER
+from nbs_fleet.sidecar.polling import POLL_SECONDS, TOGETHER
 from nbs_fleet.sidecar.watcher import Sidecar
 from nbs_fleet.supervisor.attend import Attention
 from nbs_fleet.supervisor.desk import Desk
@@ -32,10 +36,15 @@ class Team:
     def __init__(self, polled: Polled | None, *, waits: bool = False) -> None:
         self.polled, self.waits = polled, waits
         self.called: list[tuple[str, object]] = []
+        self.polls: list[tuple[float, int]] = []
+        """When there was a poll (the loop's clock), and its number."""
+        self.stirred: Callable[[], None] = lambda: None
         busy, idle = AgentRecord("ana", state=AgentState.BUSY), AgentRecord("bo", state=AgentState.IDLE)
         self.fleet = Fleet(lives={"ana": Life(busy, None), "bo": Life(idle, None)})
 
-    def poll(self) -> Polled | None:
+    def poll(self, number: int) -> Polled | None:
+        with suppress(RuntimeError):
+            self.polls.append((asyncio.get_running_loop().time(), number))
         return self.polled
 
     def look(self, what: object) -> None:
@@ -47,9 +56,9 @@ class Team:
     def measure(self, handle: str) -> None:
         self.called.append(("measure", handle))
 
-    def once(self) -> list[tuple[str, object]]:
-        """What one poll calls."""
-        rounds = Rounds(
+    def rounds(self) -> Rounds:
+        """Their slow poll."""
+        return Rounds(
             cast("Sidecars", self),
             cast("Desk", self),
             cast("Attention", self),
@@ -57,7 +66,11 @@ class Team:
             fleet=lambda: self.fleet,
             measure=self.measure,
         )
-        rounds.poll()
+
+    def once(self) -> list[tuple[str, object]]:
+        """What one poll calls."""
+        used = self.rounds().poll(1)
+        assert used is (self.polled is not None or self.waits)
         return self.called
 
 
@@ -78,6 +91,80 @@ def test_whose_turn_it_is_is_looked_at_and_measured_while_it_works() -> None:
         ("look", frozenset()),
         ("measure", "ana"),
     ]
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """A loop whose time passes at once while nothing is to be done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Do something while the loop runs."""
+
+        async def doing() -> None:
+            work()
+
+        self.run_until_complete(doing())
+
+    def pass_(self, seconds: float) -> None:
+        """Let this time pass."""
+        end = self.now + seconds
+        while (at := min((timer.when() for timer in self._timers()), default=math.inf)) <= end:
+            self.now = max(self.now, at)
+            self.run_until_complete(asyncio.sleep(0))
+        self.now = end
+
+    def _timers(self) -> list[asyncio.TimerHandle]:
+        scheduled: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
+        return [timer for timer in scheduled if not timer.cancelled()]
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    loop = Clock()
+    yield loop
+    loop.close()
+
+
+def test_while_all_rests_there_is_a_poll_only_when_quiet_agents_have_turns(clock: Clock) -> None:
+    team = Team(None)
+    clock.do(team.rounds().open)
+    clock.pass_(2 * TOGETHER * POLL_SECONDS + 1)
+    assert team.polls == [(30.0, 1), (150.0, TOGETHER), (300.0, 2 * TOGETHER)]
+
+
+def test_as_long_as_anybody_looks_there_is_one_each_half_a_minute(clock: Clock) -> None:
+    team = Team(Polled(HANDLES, frozenset()))
+    clock.do(team.rounds().open)
+    clock.pass_(6 * POLL_SECONDS + 1)
+    assert team.polls == [(number * 30.0, number) for number in range(1, 7)]
+
+
+@pytest.mark.parametrize("after", [1.0, 29.0, 61.0, 100.0, 119.0])
+def test_whatever_happens_the_next_poll_comes_as_soon_as_ever(clock: Clock, after: float) -> None:
+    team = Team(None)
+    rounds = team.rounds()
+    clock.do(rounds.open)
+    clock.pass_(POLL_SECONDS)
+    assert len(team.polls) == 1
+    clock.pass_(after)
+    clock.do(team.stirred)
+    clock.pass_(POLL_SECONDS)
+    assert len(team.polls) == 2
+    assert team.polls[1][0] <= POLL_SECONDS + after + POLL_SECONDS
+    # And then those with turns are not far, nor left out.
+    clock.pass_((TOGETHER + 1) * POLL_SECONDS)
+    assert TOGETHER in [number for _, number in team.polls]
+    rounds.close()
+    seen = len(team.polls)
+    clock.do(team.stirred)
+    clock.pass_(20 * POLL_SECONDS)
+    assert len(team.polls) == seen
 
 
 class Known:
@@ -113,11 +200,11 @@ def test_between_the_turns_only_who_does_not_rest_is_asked(hosted: Sidecars) -> 
     hosted._running.update(cast("dict[str, Sidecar]", known))
     hosted.note("ana", resting())
     hosted.note("bo", replace(resting(), presumed=True))
-    for _ in range(TOGETHER):
-        hosted.poll()
+    for number in range(1, TOGETHER + 1):
+        hosted.poll(number)
     assert (known["ana"].polls, known["bo"].polls) == (1, TOGETHER)
     hosted.note("bo", resting())
-    assert [hosted.poll() is None for _ in range(TOGETHER)] == [True] * (TOGETHER - 1) + [False]
+    assert [hosted.poll(number) is None for number in range(1, TOGETHER + 1)] == [True] * (TOGETHER - 1) + [False]
     assert (known["ana"].polls, known["bo"].polls) == (2, TOGETHER + 1)
 
 
@@ -126,7 +213,7 @@ def test_where_changes_may_be_silent_all_are_asked_each_time(hosted: Sidecars) -
     hosted._running["ana"] = cast("Sidecar", known)
     hosted.note("ana", resting())
     cast("Telling", hosted._watcher).tells = False
-    assert hosted.poll() == Polled(frozenset({"ana"}), frozenset())
+    assert hosted.poll(1) == Polled(frozenset({"ana"}), frozenset())
 
 
 def test_who_left_is_not_asked_any_more(hosted: Sidecars) -> None:
@@ -134,5 +221,5 @@ def test_who_left_is_not_asked_any_more(hosted: Sidecars) -> None:
     hosted.note("ana", replace(resting(), presumed=True))
     hosted.end("ana")
     hosted.note("ana", replace(resting(), presumed=True))
-    assert hosted.poll() is None
+    assert hosted.poll(1) is None
     assert not hosted._restless
