@@ -16,7 +16,7 @@ from benchmarks.teams import BenchmarkError, Team, until
 from nbs_fleet.launch.messages import Mailbox, new_id
 from nbs_fleet.model import AgentState, Message, MessageKind, Outcome
 
-ROUNDS = 30
+ROUNDS = 25
 LOOPS = 10
 READER = ("sh", "-c", 'printf "> "; while read -r line; do echo "told $(date +%s.%N)" >>"told.$$"; printf "> "; done')
 """A client that takes what is typed, at once, and says when."""
@@ -118,7 +118,7 @@ def figures(options: Options) -> list[Figure]:
     with bare.looped(LOOPS, READER) as loops:
         time.sleep(2.0)
         slow = acknowledged_by_loops(loops, options.some(4, 1))
-    number = options.some(MESSAGES, 100)
+    number = options.some(MESSAGES // 2, 100)
     with teams.running(teams.simulated(AGENTS)) as team:
         handed, over, good, cpu = flood(team, number)
     beside = (

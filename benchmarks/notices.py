@@ -18,7 +18,7 @@ from nbs_fleet.nbs.chat import Chat
 from nbs_fleet.supervisor import store
 from nbs_fleet.supervisor.ears import BRIEF
 
-ROUNDS = 120
+ROUNDS = 90
 DEATHS = 20
 LOOPS = 10
 HEARD = 5.0
