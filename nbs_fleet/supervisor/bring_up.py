@@ -221,14 +221,13 @@ def ask_apply(paths: RunPaths, *, only: tuple[str, ...] | None, now: bool, up: b
     """Tell the supervisor that there is a plan; waits until it answers."""
     link = reach(paths)
     try:
-        link.wait(SOCKET_SECONDS)
         link.ask(Request("apply", handles=only, now=now, up=up))
     finally:
         link.close()
 
 
 def reach(paths: RunPaths, seconds: float = SOCKET_SECONDS) -> Connection:
-    """A connection to the supervisor, which may just be starting."""
+    """A connection to the supervisor, which may just be starting, or start others: it has as long for each answer."""
     # It takes asyncio; by now the agents of an `up` are starting, and need not wait for that.
     import tenacity  # noqa: PLC0415
 
@@ -238,7 +237,7 @@ def reach(paths: RunPaths, seconds: float = SOCKET_SECONDS) -> Connection:
         stop=tenacity.stop_after_delay(seconds),
     )
     try:
-        return waiting(Connection, paths)
+        return waiting(Connection, paths, timeout=seconds)
     except tenacity.RetryError as error:
         raise FleetError(
             f"the supervisor has not come up within {seconds:g} s",

@@ -38,6 +38,7 @@ class Notes:
         end = time.monotonic() + seconds
         while self._due and time.monotonic() < end:
             self.write(next(iter(self._due)))
+        # This time is a measure of rest, not a wait for anything: `wait_rest` looks at what clients take in it.
         time.sleep(max(0.0, end - time.monotonic()))
 
     def close(self) -> None:
